@@ -1,0 +1,169 @@
+"""Gated cells: MGU, and torch's LSTM and GRU with the initial values of the paper's baselines."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from lrcnet.cells.base import Cell
+from lrcnet.errors import positive_size
+
+
+class MGUCell(Cell):
+    """Minimal gated unit: f = sigma(W_f [x, h] + b_f), c = tanh(W_c [x, f h] + b_c), h <- (1 - f) h + f c.
+
+    Args:
+        input_size: n, may be 0.
+        hidden_size: m.
+        bias: whether the gates have biases.
+        time_feature: feed dt as one more input; without it, passing dt is an error.
+    """
+
+    takes_dt = False
+    # Here dt is a feature like any other, so its sign is the user's business.
+    negative_dt = "allow"
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+        *,
+        time_feature: bool = False,
+    ) -> None:
+        super().__init__()
+        self.input_size = positive_size("input_size", input_size, least=0)
+        self.hidden_size = positive_size("hidden_size", hidden_size)
+        self.takes_dt = self.time_feature = time_feature
+        width = input_size + time_feature
+        # Rows: the forget gate's m, then the candidate's m.
+        self.weight_ih = nn.Parameter(torch.empty(2 * hidden_size, width, device=device, dtype=dtype))
+        self.weight_hh = nn.Parameter(torch.empty(2 * hidden_size, hidden_size, device=device, dtype=dtype))
+        self.bias = nn.Parameter(torch.empty(2 * hidden_size, device=device, dtype=dtype)) if bias else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Glorot input kernels, orthogonal recurrent kernels, zero bias, each gate on its own."""
+        reset_kernels(self.weight_ih, self.weight_hh, self.hidden_size)
+        if self.bias is not None:
+            nn.init.zeros_(self.bias)
+
+    def values(self) -> None:
+        return None
+
+    def hold(self, values: Any, x: Tensor) -> Tensor:
+        return nn.functional.linear(x, self.weight_ih, self.bias)
+
+    def advance(self, values: Any, held: Tensor, h: Tensor, dt: float | Tensor) -> Tensor:
+        m = self.hidden_size
+        forget = torch.sigmoid(torch.addmm(held[:, :m], h, self.weight_hh[:m].t()))
+        candidate = torch.tanh(torch.addmm(held[:, m:], forget * h, self.weight_hh[m:].t()))
+        return torch.lerp(h, candidate, forget)
+
+    def _one_step(self, x: Tensor, h: Tensor, dt: float | Tensor) -> Tensor:
+        return super()._one_step(with_time(x, dt) if self.time_feature else x, h, dt)
+
+    def extra_repr(self) -> str:
+        return f"{self.input_size}, {self.hidden_size}, time_feature={self.time_feature}"
+
+
+def with_time(x: Tensor, dt: float | Tensor) -> Tensor:
+    """x (..., n) with the elapsed time as one more column; dt is a number or has a last axis of 1."""
+    column = dt if isinstance(dt, Tensor) else x.new_tensor(dt)
+    return torch.cat([x, column.expand(*x.shape[:-1], 1)], -1)
+
+
+def reset_kernels(weight_ih: Tensor, weight_hh: Tensor, hidden_size: int) -> None:
+    """Glorot-uniform input kernels and orthogonal recurrent kernels, for each gate's rows on their own."""
+    for rows in range(0, weight_ih.shape[0], hidden_size):
+        if weight_ih.shape[1]:
+            nn.init.xavier_uniform_(weight_ih[rows : rows + hidden_size])
+        nn.init.orthogonal_(weight_hh[rows : rows + hidden_size])
+
+
+@torch.no_grad()
+def reset_torch_rnn(rnn: nn.Module, hidden_size: int) -> None:
+    """Keras' initial values in a torch recurrent module: Glorot, orthogonal, zero bias; an LSTM forgets with bias 1.
+
+    Keras draws each kernel as one matrix over all gates, and so does this.
+    """
+    is_lstm = isinstance(rnn, nn.LSTM | nn.LSTMCell)
+    for name, parameter in rnn.named_parameters():
+        if name.startswith("weight_ih"):
+            nn.init.xavier_uniform_(parameter)
+        elif name.startswith("weight_hh"):
+            nn.init.orthogonal_(parameter)
+        else:
+            nn.init.zeros_(parameter)
+            # torch adds two biases; the 1 goes into one of them.
+            if is_lstm and name.startswith("bias_ih"):
+                parameter[hidden_size : 2 * hidden_size] = 1.0
+
+
+class GRUCell(nn.GRUCell):
+    """torch.nn.GRUCell with the baselines' initial values and `time_feature`."""
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+        *,
+        time_feature: bool = False,
+    ) -> None:
+        self.time_feature = time_feature
+        super().__init__(input_size + time_feature, hidden_size, bias, device=device, dtype=dtype)
+
+    def reset_parameters(self) -> None:
+        reset_torch_rnn(self, self.hidden_size)
+
+    def forward(self, input: Tensor, hx: Tensor | None = None, dt: float | Tensor | None = None) -> Tensor:
+        """As torch.nn.GRUCell; dt, a number or (B,), needs time_feature."""
+        return super().forward(_timed(self, input, dt), hx)
+
+
+class LSTMCell(nn.LSTMCell):
+    """torch.nn.LSTMCell with the baselines' initial values and `time_feature`; its state is (h, c)."""
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+        *,
+        time_feature: bool = False,
+    ) -> None:
+        self.time_feature = time_feature
+        super().__init__(input_size + time_feature, hidden_size, bias, device=device, dtype=dtype)
+
+    def reset_parameters(self) -> None:
+        reset_torch_rnn(self, self.hidden_size)
+
+    def forward(
+        self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None, dt: float | Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """As torch.nn.LSTMCell; dt, a number or (B,), needs time_feature."""
+        return super().forward(_timed(self, input, dt), hx)
+
+
+def _timed(cell: GRUCell | LSTMCell, x: Tensor, dt: float | Tensor | None) -> Tensor:
+    if not cell.time_feature:
+        if dt is not None:
+            raise ValueError(no_time(type(cell).__name__))
+        return x
+    step: float | Tensor = 1.0 if dt is None else dt
+    return with_time(x, step.unsqueeze(-1) if isinstance(step, Tensor) else float(step))
+
+
+def no_time(name: str) -> str:
+    """The sentence for a dt that a gated unit would have to ignore."""
+    return (
+        f"{name} has no notion of elapsed time, but dt was given; pass time_feature=True to feed dt as one more input, "
+        "or leave dt out"
+    )

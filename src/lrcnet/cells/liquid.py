@@ -1,0 +1,197 @@
+"""The liquid cells LTC, STC, LRC and LRCU: one equation, thin names."""
+
+import logging
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from lrcnet import kernels, liquid
+from lrcnet.cells.base import ODECell
+from lrcnet.errors import one_of
+from lrcnet.liquid import Circuit, Currents, LiquidParameters
+from lrcnet.solvers import SOLVERS
+
+BACKENDS = ("auto", "fused", "reference")
+
+_log = logging.getLogger("lrcnet")
+_told: set[str] = set()
+
+
+class LiquidCell(LiquidParameters, ODECell):
+    """dh/dt = eps(w) * (-F(f) h + U(u) e_l), Eqs. 1-5; a named model is this with some switches fixed.
+
+    Args:
+        input_size: n, may be 0.
+        hidden_size: m.
+        elastance: the model's own if None; "asymmetric" or "symmetric" for LRC and LRCU.
+        solver, unfolds: the model's own if None.
+        negative_dt: "error", "clamp" to 0, or "allow" (explicit Euler only).
+        backend: "auto" takes the fused kernel where it serves the call, "fused" insists on it, "reference" is the
+            plain loop.
+        bias, input_map, output_map, parametrisation, constraint: see `LiquidParameters`.
+
+    The output map does not touch the state that `forward` returns; layers apply it to what they put out.
+    """
+
+    holds_sequence = False
+    saturated: ClassVar[bool]
+    # The first of each is the default.
+    elastances: ClassVar[tuple[str, ...]]
+    solvers: ClassVar[tuple[str, ...]]
+    default_unfolds: ClassVar[int]
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+        *,
+        elastance: str | None = None,
+        solver: str | None = None,
+        unfolds: int | None = None,
+        negative_dt: str = "error",
+        input_map: bool = True,
+        output_map: bool = False,
+        parametrisation: str = "ab",
+        constraint: str = "clamp",
+        backend: str = "auto",
+    ) -> None:
+        name = type(self).__name__
+        super().__init__(
+            input_size,
+            hidden_size,
+            elastance=one_of(f"elastance of {name}", elastance or self.elastances[0], self.elastances),
+            bias=bias,
+            input_map=input_map,
+            output_map=output_map,
+            parametrisation=parametrisation,
+            constraint=constraint,
+            device=device,
+            dtype=dtype,
+        )
+        solver = one_of(f"solver of {name}", solver or self.solvers[0], self.solvers)
+        self.set_solver(solver, self.default_unfolds if unfolds is None else unfolds, negative_dt)
+        self.backend = one_of("backend", backend, BACKENDS)
+
+    def hold(self, values: Circuit, x: Tensor) -> Currents:
+        return liquid.input_currents(values, x)
+
+    def split(self, values: Circuit, held: Currents, h: Tensor) -> tuple[Tensor, Tensor]:
+        return liquid.split(values, held, h, self.saturated)
+
+    def read_out(self, h: Tensor) -> Tensor:
+        return liquid.affine(h, self.output_scale, self.output_shift)
+
+    def scan(self, x: Tensor, h: Tensor, dt: float | Tensor, *, batch_major: bool = False) -> Tensor:
+        if not self._fuses(x):
+            return super().scan(x, h, dt, batch_major=batch_major)
+        if not batch_major:
+            return kernels.scan(x, h, dt, batch_first=False, **self._kernel_arguments())
+        dt = dt.transpose(0, 1) if isinstance(dt, Tensor) else dt
+        states = kernels.scan(x.transpose(0, 1), h, dt, batch_first=True, **self._kernel_arguments())
+        return states.transpose(0, 1)
+
+    def _one_step(self, x: Tensor, h: Tensor, dt: float | Tensor) -> Tensor:
+        if not self._fuses(x):
+            return super()._one_step(x, h, dt)
+        arguments = self._kernel_arguments()
+        if isinstance(dt, Tensor):
+            dt = dt.expand(x.shape[0], 1).transpose(0, 1)
+        return kernels.scan(x.unsqueeze(0), h, dt, batch_first=False, **arguments)[0]
+
+    def _kernel_arguments(self) -> dict[str, Any]:
+        """The kernel clamps and maps by itself, so it gets the stored values where they are the circuit's own."""
+        stored = self if self.constraint == "clamp" else self.values()
+        slope, offset = getattr(self, self._slope), getattr(self, self._offset)
+        return {
+            "a": slope,
+            "b": offset if self.parametrisation == "ab" else -slope * offset,
+            "g": stored.g,
+            "k": self.k,
+            "g_l": stored.g_l,
+            "e_l": self.e_l,
+            "o": self.o,
+            "p": self.p,
+            "k_eps": stored.k_eps,
+            "input_scale": self.input_scale,
+            "input_shift": self.input_shift,
+            "saturated": self.saturated,
+            "elastance": self.elastance,
+            "solver": self.solver,
+            "unfolds": self.unfolds,
+            "negative_dt": "allow" if self.negative_dt == "allow" else "error",
+        }
+
+    def _fuses(self, x: Tensor) -> bool:
+        """Whether the fused kernel serves this call.
+
+        Raises:
+            RuntimeError: if it must (backend="fused") but cannot, with every reason.
+        """
+        if self.backend == "reference":
+            return False
+        reasons = kernels.reasons(x, solver=self.solver)
+        if not reasons:
+            return True
+        why = "; ".join(reasons)
+        if self.backend == "fused":
+            raise RuntimeError(f"backend='fused' cannot serve this call: {why}; use backend='auto' or 'reference'")
+        if why not in _told:
+            _told.add(why)
+            _log.warning("the fused kernel cannot serve %s, so the plain loop runs: %s", type(self).__name__, why)
+        return False
+
+    def extra_repr(self) -> str:
+        return (
+            f"{self.input_size}, {self.hidden_size}, elastance={self.elastance!r}, solver={self.solver!r}, "
+            f"unfolds={self.unfolds}, backend={self.backend!r}"
+        )
+
+
+class LTCCell(LiquidCell):
+    """Liquid time-constant cell, Eq. 1: unsaturated, capacitance 1; hybrid solver with 6 unfoldings by default.
+
+    >>> cell = lrcnet.LTCCell(3, 5)
+    >>> cell(torch.randn(2, 3)).shape
+    torch.Size([2, 5])
+    """
+
+    saturated = False
+    elastances = ("none",)
+    # One explicit Euler step makes an LTC diverge; the paper's is the hybrid one.
+    solvers = ("hybrid", *(name for name in SOLVERS if name != "hybrid"))
+    default_unfolds = 6
+
+
+class STCCell(LiquidCell):
+    """Saturated liquid time-constant cell, Eq. 2: gates within (0, 1) and (-1, 1), capacitance 1."""
+
+    saturated = True
+    elastances = ("none",)
+    solvers = LTCCell.solvers
+    default_unfolds = 6
+
+
+class LRCCell(LiquidCell):
+    """Liquid-resistance liquid-capacitance cell, Eqs. 3-5, with any solver."""
+
+    saturated = True
+    elastances = ("symmetric", "asymmetric")
+    solvers = LTCCell.solvers
+    default_unfolds = 1
+
+
+class LRCUCell(LiquidCell):
+    """LRC unit: one explicit Euler step of LRC per input.
+
+    >>> cell = lrcnet.LRCUCell(3, 5, elastance="asymmetric")
+    >>> h = cell(torch.randn(2, 3), dt=torch.tensor([0.5, 1.5]))
+    """
+
+    saturated = True
+    elastances = ("symmetric", "asymmetric")
+    solvers = ("euler",)
+    default_unfolds = 1

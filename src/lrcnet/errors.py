@@ -1,0 +1,37 @@
+"""Errors and warnings of the library, and the few argument checks that everything public shares."""
+
+from collections.abc import Iterable
+
+
+class DivergenceError(RuntimeError):
+    """A state, a loss or a trajectory left the finite numbers."""
+
+
+class DivergenceWarning(RuntimeWarning):
+    """A finite input gave a non-finite state."""
+
+
+def one_of(what: str, given: str, valid: Iterable[str]) -> str:
+    """`given`, if it is one of the valid names.
+
+    Raises:
+        ValueError: otherwise; the message lists the valid names.
+    """
+    names = tuple(valid)
+    if given not in names:
+        raise ValueError(f"{what} must be one of {', '.join(names)}, but is {given!r}; choose one of these")
+    return given
+
+
+def positive_size(what: str, given: int, least: int = 1) -> int:
+    """`given`, if it is a whole number of at least `least`.
+
+    Raises:
+        TypeError: if it is not an int (a bool is not one).
+        ValueError: if it is too small.
+    """
+    if isinstance(given, bool) or not isinstance(given, int):
+        raise TypeError(f"{what} must be an int, but is {given!r} of type {type(given).__name__}; pass a whole number")
+    if given < least:
+        raise ValueError(f"{what} must be at least {least}, but is {given}; pass a larger one")
+    return given

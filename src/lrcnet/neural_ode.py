@@ -1,0 +1,168 @@
+"""Neural ODEs: vector fields to learn, and their roll-outs.
+
+Axes: B batch, N times, d state dimensions, m hidden units.
+"""
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from lrcnet import liquid
+from lrcnet.errors import DivergenceError, one_of, positive_size
+from lrcnet.liquid import LiquidParameters
+from lrcnet.solvers import FIELD_SOLVERS, VectorField, solve
+
+
+class MLPField(nn.Module):
+    """dy/dt = MLP(y), the paper's baseline: d-32-32-d with tanh, weights from N(0, 0.1), zero biases.
+
+    >>> lrcnet.MLPField(2)(0.0, torch.randn(16, 2)).shape
+    torch.Size([16, 2])
+    """
+
+    def __init__(self, size: int, hidden: tuple[int, ...] = (32, 32)) -> None:
+        super().__init__()
+        sizes = [positive_size("size", size), *hidden, size]
+        layers: list[nn.Module] = []
+        for before, after in pairwise(sizes):
+            layers += [nn.Linear(before, after), nn.Tanh()]
+        self.net = nn.Sequential(*layers[:-1])
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Weights from a normal distribution of standard deviation 0.1, zero biases."""
+        for layer in self.net:
+            if isinstance(layer, nn.Linear):
+                nn.init.normal_(layer.weight, std=0.1)
+                nn.init.zeros_(layer.bias)
+
+    def forward(self, t: Any, y: Tensor) -> Tensor:
+        """dy/dt at states y (B, d); t is ignored."""
+        out: Tensor = self.net(y)
+        return out
+
+
+class LRCField(nn.Module):
+    """dy/dt = W_out LRC'(W_in y + b_in) + b_out: the LRC right-hand side between two linear maps.
+
+    LRC' is Eq. 3 with the mapped state as its state and no input.
+
+    Args:
+        size: d.
+        units: m, 16 in the paper.
+        elastance: "symmetric", "asymmetric" or "none" (then it is an STC).
+        saturated: False makes it an LTC, with elastance "none".
+        parametrisation, constraint: see `LiquidParameters`.
+
+    >>> field = lrcnet.LRCField(2)
+    >>> sum(p.numel() for p in field.parameters())
+    1426
+    """
+
+    def __init__(
+        self,
+        size: int,
+        units: int = 16,
+        *,
+        elastance: str = "symmetric",
+        saturated: bool = True,
+        parametrisation: str = "ab",
+        constraint: str = "clamp",
+    ) -> None:
+        super().__init__()
+        self.saturated = saturated
+        self.into = nn.Linear(positive_size("size", size), units)
+        self.out = nn.Linear(units, size)
+        self.liquid = LiquidParameters(
+            0, units, elastance=elastance, input_map=False, parametrisation=parametrisation, constraint=constraint
+        )
+
+    def bind(self) -> VectorField:
+        """The field with its constraints applied once, for a whole roll-out."""
+        circuit = self.liquid.values()
+        nothing = circuit.g_l.new_empty(1, 0)
+        held = liquid.input_currents(circuit, nothing)
+
+        def field(t: Any, y: Tensor) -> Tensor:
+            h = self.into(y)
+            decay, drive = liquid.split(circuit, held, h, self.saturated)
+            slope: Tensor = self.out(drive - decay * h)
+            return slope
+
+        return field
+
+    def forward(self, t: Any, y: Tensor) -> Tensor:
+        """dy/dt at states y (B, d); t is ignored."""
+        return self.bind()(t, y)
+
+
+class NeuralODE(nn.Module):
+    """The roll-out of any vector field f(t, y), a module or a function.
+
+    Args:
+        field: called as field(t, y) -> dy/dt; if it has `bind()`, that is called once per roll-out and its answer used.
+        solver: "euler", "heun", "rk4" (one step per interval of the given times), or "dopri5" (adaptive).
+        relative_tolerance, absolute_tolerance: of the adaptive solver.
+
+    >>> model = lrcnet.NeuralODE(lrcnet.LRCField(2), solver="euler")
+    >>> model(torch.randn(16, 2), torch.linspace(0, 1, 5)).shape
+    torch.Size([5, 16, 2])
+    """
+
+    def __init__(
+        self,
+        field: nn.Module | Callable[[Any, Tensor], Tensor],
+        *,
+        solver: str = "dopri5",
+        relative_tolerance: float = 1e-7,
+        absolute_tolerance: float = 1e-9,
+    ) -> None:
+        super().__init__()
+        self.field = field
+        self.solver = one_of("solver of a Neural ODE", solver, FIELD_SOLVERS)
+        self.relative_tolerance = relative_tolerance
+        self.absolute_tolerance = absolute_tolerance
+
+    def forward(self, y0: Tensor, t: Tensor, *, solver: str | None = None) -> Tensor:
+        """States (N, B, d) at the times t (N,), from y0 (B, d) at t[0].
+
+        Args:
+            solver: use this one for this roll-out, e.g. to test a model with another solver than it was trained with.
+
+        Raises:
+            DivergenceError: if the trajectory leaves the finite numbers although y0 is finite.
+        """
+        if not isinstance(t, Tensor) or t.dim() != 1:
+            raise ValueError(f"t must be a tensor of 1 dimension, the times, but is {_described(t)}")
+        if not y0.is_floating_point():
+            raise ValueError(f"y0 must be floating point, but is {y0.dtype}; convert it")
+        bind = getattr(self.field, "bind", None)
+        states = solve(
+            solver or self.solver,
+            bind() if bind is not None else self.field,
+            y0,
+            t,
+            relative_tolerance=self.relative_tolerance,
+            absolute_tolerance=self.absolute_tolerance,
+        )
+        _refuse_divergence(states)
+        return states
+
+
+def _refuse_divergence(states: Tensor) -> None:
+    if torch.compiler.is_compiling() or torch._C._functorch.peek_interpreter_stack() is not None:
+        return
+    if not states.numel() or bool(states[-1].isfinite().all()) or not bool(states[0].isfinite().all()):
+        return
+    step = int((~states.isfinite()).flatten(1).any(1).nonzero()[0])
+    raise DivergenceError(
+        f"the trajectory stopped being finite at time index {step} of {len(states)} although it starts finite; take "
+        "smaller steps or another solver"
+    )
+
+
+def _described(value: object) -> str:
+    return f"of shape {tuple(value.shape)}" if isinstance(value, Tensor) else f"a {type(value).__name__}"

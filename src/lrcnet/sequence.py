@@ -1,0 +1,241 @@
+"""From what users pass to a layer (batch first, unbatched, packed, with dt) to one time-major form, and back.
+
+Axes: T time, B batch, n inputs, m hidden units. dt_t is the time that passed before x_t.
+"""
+
+import warnings
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
+
+from lrcnet.cells.base import check_like, check_number, check_sign
+
+Dt = float | Tensor | PackedSequence | None
+Given = TypeVar("Given")
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """A batch of sequences, time-major: x (T, B, n), dt a number or (T, B), lengths (B,) where they differ."""
+
+    x: Tensor
+    dt: float | Tensor
+    lengths: Tensor | None
+
+    def backwards(self) -> "Sequences":
+        """The same readings from last to first: x_t then stands after the gap dt_{t+1}, the last one after dt_0."""
+        dt = self.dt
+        if isinstance(dt, Tensor) and dt.shape[0]:
+            steps = torch.arange(dt.shape[0], device=dt.device).unsqueeze(-1)
+            last = self._last().unsqueeze(0)
+            dt = dt.gather(0, torch.where(steps < last, steps + 1, torch.zeros_like(steps)).expand_as(dt))
+            # Padding keeps dt = 0, which holds an ODE's state.
+            dt = torch.where(steps <= last, dt, torch.zeros_like(dt)) if self.lengths is not None else dt
+            dt = self.flip(dt)
+        return Sequences(self.flip(self.x), dt, self.lengths)
+
+    def flip(self, values: Tensor) -> Tensor:
+        """Reverse (T, B, ...) in time within each sequence's own length; padding stays where it is."""
+        if self.lengths is None:
+            return values.flip(0)
+        steps = torch.arange(values.shape[0], device=values.device).unsqueeze(-1)
+        last = self._last().unsqueeze(0)
+        index = torch.where(steps <= last, last - steps, steps)
+        return values.gather(0, index.reshape(*index.shape, *[1] * (values.dim() - 2)).expand_as(values))
+
+    def final(self, states: Tensor, start: Tensor) -> Tensor:
+        """The state (B, m) after each sequence's last step; the start where there is no step."""
+        if not states.shape[0]:
+            return start.clone()
+        if self.lengths is None:
+            return states[-1]
+        return states[self._last(), torch.arange(states.shape[1], device=states.device)]
+
+    def _last(self) -> Tensor:
+        if self.lengths is None:
+            steps, batch = self.x.shape[:2]
+            return torch.full((batch,), steps - 1, device=self.x.device)
+        return self.lengths - 1
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the caller laid a batch out, so that the answer can be laid out the same way."""
+
+    batch_first: bool
+    batched: bool
+    packed: PackedSequence | None
+
+    def leave(self, output: Tensor, lengths: Tensor | None) -> Tensor | PackedSequence:
+        """The output (T, B, features) in the caller's layout."""
+        if self.packed is not None:
+            assert lengths is not None
+            data = pack_padded_sequence(output, lengths.cpu()).data
+            return PackedSequence(
+                data, self.packed.batch_sizes, self.packed.sorted_indices, self.packed.unsorted_indices
+            )
+        if not self.batched:
+            return output.squeeze(1)
+        return output.transpose(0, 1) if self.batch_first else output
+
+    def enter_state(self, state: Tensor) -> Tensor:
+        """A state (layers, B, m), or (layers, m) unbatched, with a batch axis and in the order of the sequences."""
+        if not self.batched:
+            return state.unsqueeze(1)
+        order = None if self.packed is None else self.packed.sorted_indices
+        return state if order is None else state.index_select(1, order)
+
+    def leave_state(self, state: Tensor) -> Tensor:
+        """The inverse of `enter_state`."""
+        if not self.batched:
+            return state.squeeze(1)
+        order = None if self.packed is None else self.packed.unsorted_indices
+        return state if order is None else state.index_select(1, order)
+
+
+def read(
+    owner: str, given: Tensor | PackedSequence, dt: Dt, *, features: int, like: Tensor, batch_first: bool, negative: str
+) -> tuple[Sequences, Layout]:
+    """Check an input and its dt, and bring both into the time-major form.
+
+    Args:
+        owner: the layer's name, for messages.
+        given: (T, B, n), (B, T, n) if batch_first, (T, n) unbatched, or packed.
+        dt: None (1), a number, or one value per step laid out as the input; for packed input packed alike, or padded
+            in the caller's order.
+        features: n that the input must have.
+        like: a parameter, whose dtype and device the input must have.
+        negative: what to do about dt < 0: "error", "clamp" or "allow".
+    """
+    if isinstance(given, PackedSequence):
+        return _read_packed(owner, given, dt, features, like, batch_first, negative)
+    if not isinstance(given, Tensor):
+        raise TypeError(f"{owner} expects a tensor or a PackedSequence, but was given a {type(given).__name__}")
+    if given.dim() not in (2, 3):
+        axes = "(batch, time, input)" if batch_first else "(time, batch, input)"
+        raise ValueError(
+            f"{owner} expects an input of 3 dimensions {axes}, or 2 (time, input) for one sequence, but it has "
+            f"{given.dim()}; reshape it"
+        )
+    _check_features(owner, given, features, like)
+    layout = Layout(batch_first, batched=given.dim() == 3, packed=None)
+    x = given.unsqueeze(1) if not layout.batched else given.transpose(0, 1) if batch_first else given
+    step = _read_dt(owner, dt, given.shape[:-1], like, negative)
+    if isinstance(step, Tensor):
+        step = step.unsqueeze(1) if not layout.batched else step.transpose(0, 1) if batch_first else step
+        step = check_sign(step, negative)
+    return Sequences(x, step, None), layout
+
+
+def _read_packed(
+    owner: str, given: PackedSequence, dt: Dt, features: int, like: Tensor, batch_first: bool, negative: str
+) -> tuple[Sequences, Layout]:
+    if given.data.dim() != 2:
+        raise ValueError(f"{owner} expects packed readings of 2 dimensions, but they have {given.data.dim()}")
+    _check_features(owner, given.data, features, like)
+    # Without its indices a PackedSequence unpacks in its own, sorted order, which is the one to compute in.
+    x, lengths = pad_packed_sequence(PackedSequence(given.data, given.batch_sizes))
+    layout = Layout(batch_first, batched=True, packed=given)
+    steps, batch = x.shape[:2]
+    step: float | Tensor
+    if isinstance(dt, PackedSequence):
+        if not torch.equal(dt.batch_sizes, given.batch_sizes) or dt.data.dim() != 1:
+            raise ValueError(
+                f"a packed dt must hold one value per reading, packed as the input (batch sizes "
+                f"{given.batch_sizes.tolist()}), but its data has shape {tuple(dt.data.shape)} and batch sizes "
+                f"{dt.batch_sizes.tolist()}; pack both with the same lengths"
+            )
+        check_like(owner, "dt", dt.data, like)
+        step, _ = pad_packed_sequence(PackedSequence(dt.data, dt.batch_sizes))
+        if dt.unsorted_indices is not None and given.sorted_indices is not None:
+            step = step.index_select(1, dt.unsorted_indices).index_select(1, given.sorted_indices)
+    else:
+        step = _read_dt(owner, dt, (batch, steps) if batch_first else (steps, batch), like, negative)
+        if isinstance(step, Tensor):
+            step = step.transpose(0, 1) if batch_first else step
+            if given.sorted_indices is not None:
+                step = step.index_select(1, given.sorted_indices)
+    lengths = lengths.to(x.device)
+    if isinstance(step, Tensor):
+        inside = torch.arange(steps, device=x.device).unsqueeze(-1) < lengths
+        step = torch.where(inside, step, torch.zeros_like(step))
+        # Name an offending reading by the caller's sample number, not by its place in the sorted batch.
+        if given.unsorted_indices is not None:
+            check_sign(step.index_select(1, given.unsorted_indices), negative)
+        step = check_sign(step, negative)
+    return Sequences(x, step, lengths), layout
+
+
+def _check_features(owner: str, x: Tensor, features: int, like: Tensor) -> None:
+    check_like(owner, "the input", x, like)
+    if x.shape[-1] != features:
+        raise ValueError(
+            f"{owner} expects {features} features in the last dimension of its input, but it has {x.shape[-1]} (shape "
+            f"{tuple(x.shape)}); set input_size to the number of features"
+        )
+
+
+def _read_dt(owner: str, dt: Dt, shape: tuple[int, ...], like: Tensor, negative: str) -> float | Tensor:
+    if dt is None:
+        return 1.0
+    if isinstance(dt, PackedSequence):
+        raise ValueError("a packed dt goes with a packed input, but the input is a tensor; pass dt as a tensor")
+    if not isinstance(dt, Tensor):
+        return check_number("dt", dt, negative)
+    check_like(owner, "dt", dt, like)
+    if dt.dim() == 0:
+        return dt.expand(shape)
+    if tuple(dt.shape) != tuple(shape):
+        raise ValueError(
+            f"dt must be a number or have shape {tuple(shape)}, one value per step laid out as the input, but has "
+            f"{tuple(dt.shape)}"
+        )
+    return dt
+
+
+class Stacked(Protocol):
+    """What decides the shape of a layer's states."""
+
+    hidden_size: int
+    num_layers: int
+    bidirectional: bool
+
+
+def first_state(layer: Stacked, what: str, given: Tensor | None, x: Tensor, layout: Layout) -> Tensor:
+    """The first states (L*D, B, m) in the order of the sequences x (T, B, n); zeros where none is given."""
+    depth = layer.num_layers * (2 if layer.bidirectional else 1)
+    if given is None:
+        return x.new_zeros(depth, x.shape[1], layer.hidden_size)
+    shape = (depth, x.shape[1], layer.hidden_size) if layout.batched else (depth, layer.hidden_size)
+    if not isinstance(given, Tensor):
+        raise TypeError(f"{what} must be a tensor of shape {shape}, but is a {type(given).__name__}")
+    if given.shape != shape:
+        raise ValueError(
+            f"{what} must have shape {shape}, that is (layers * directions, {'batch, ' if layout.batched else ''}"
+            f"hidden), but has {tuple(given.shape)}"
+        )
+    check_like(type(layer).__name__, what, given, x)
+    return layout.enter_state(given)
+
+
+def check_dropout(dropout: float, num_layers: int) -> float:
+    """`dropout`, if it is a probability; a bool there is a slip in positional arguments."""
+    if isinstance(dropout, bool) or not isinstance(dropout, int | float):
+        raise TypeError(f"dropout must be a number from 0 to 1, but is {dropout!r}; the order is as in torch.nn.GRU")
+    if not 0 <= dropout <= 1:
+        raise ValueError(f"dropout must be from 0 to 1, but is {dropout}; it is the probability of zeroing an element")
+    if dropout and num_layers == 1:
+        warnings.warn(f"dropout acts between layers, so dropout={dropout} does nothing with num_layers=1", stacklevel=4)
+    return float(dropout)
+
+
+def raised(given: Given, dtype: torch.dtype) -> Given:
+    """Half-precision tensors in the given dtype, everything else as it is."""
+    if isinstance(given, PackedSequence):
+        return given._replace(data=raised(given.data, dtype))
+    if isinstance(given, Tensor) and given.dtype in (torch.float16, torch.bfloat16):
+        return given.to(dtype)  # type: ignore[return-value]
+    return given

@@ -1,0 +1,172 @@
+"""One step of each ODE solver: explicit Runge-Kutta as tableaux, two semi-linear steps, a bridge to torchdiffeq.
+
+A recurrent cell hands a solver its right-hand side in the split form dh/dt = drive(h) - decay(h) * h, with the input
+held constant, because the hybrid and the exponential step need the two parts. Explicit steps use only the sum, so they also
+serve any vector field f(t, y).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from lrcnet.errors import DivergenceError, one_of
+
+Split = Callable[[Tensor], tuple[Tensor, Tensor]]
+VectorField = Callable[[Any, Tensor], Tensor]
+StepSize = float | Tensor
+
+
+def _derivative(split: Split) -> VectorField:
+    def field(_: Any, h: Tensor) -> Tensor:
+        decay, drive = split(h)
+        return drive - decay * h
+
+    return field
+
+
+@dataclass(frozen=True)
+class ExplicitRungeKutta:
+    """An explicit Runge-Kutta method by its Butcher tableau: stage i is taken at y + d * sum_j matrix[i][j] k_j."""
+
+    order: int
+    matrix: tuple[tuple[float, ...], ...]
+    weights: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if abs(sum(self.weights) - 1) > 1e-12 or [len(row) for row in self.matrix] != list(range(len(self.weights))):
+            raise ValueError(f"not an explicit Runge-Kutta tableau: {self.matrix}, {self.weights}")
+
+    def field_step(self, field: VectorField, t: Any, y: Tensor, d: StepSize) -> Tensor:
+        """One step of size d for dy/dt = field(t, y)."""
+        slopes: list[Tensor] = []
+        for row in self.matrix:
+            stage = y
+            for factor, slope in zip(row, slopes, strict=True):
+                if factor:
+                    stage = stage + (d * factor) * slope
+            slopes.append(field(t + sum(row) * d, stage))
+        for weight, slope in zip(self.weights, slopes, strict=True):
+            y = y + (d * weight) * slope
+        return y
+
+    def step(self, split: Split, h: Tensor, d: StepSize) -> Tensor:
+        """One step of size d, a number or (B, 1), for dh/dt = drive(h) - decay(h) * h."""
+        return self.field_step(_derivative(split), 0.0, h, d)
+
+
+@dataclass(frozen=True)
+class Hybrid:
+    """Semi-implicit Euler: the linear part at the new state, the gates at the old one. Stable for every d >= 0."""
+
+    order: int = 1
+
+    def step(self, split: Split, h: Tensor, d: StepSize) -> Tensor:
+        """h <- (h + d drive) / (1 + d decay)."""
+        decay, drive = split(h)
+        return (h + d * drive) / (1 + d * decay)
+
+
+@dataclass(frozen=True)
+class Exponential:
+    """Exact for gates frozen over the step, and stable for every d >= 0; first order on the full equation."""
+
+    order: int = 1
+
+    def step(self, split: Split, h: Tensor, d: StepSize) -> Tensor:
+        """h <- h + d phi(-d decay) (drive - decay h) with phi(z) = expm1(z) / z: right where decay is 0 too."""
+        decay, drive = split(h)
+        z = -d * decay
+        zero = z == 0
+        # The inner where keeps 0 / 0 out of the gradient as well.
+        phi = torch.where(zero, 1 + 0.5 * z, torch.expm1(z) / torch.where(zero, torch.ones_like(z), z))
+        return h + d * phi * (drive - decay * h)
+
+
+@dataclass(frozen=True)
+class DormandPrince:
+    """Adaptive Dormand-Prince 5(4), by torchdiffeq.
+
+    torchdiffeq and torchode took the same time here (18.6 against 17.9 ms for a training iteration of the paper's
+    Neural ODE at the paper's tolerances); torchdiffeq needs no pinned type checker beside it. Samples with different
+    step sizes are brought to the one time axis it knows by integrating d * f over [0, 1].
+    """
+
+    order: int = 5
+    relative_tolerance: float = 1e-7
+    absolute_tolerance: float = 1e-9
+
+    def solve(self, field: VectorField, y: Tensor, t: Tensor) -> Tensor:
+        """States at the times t (N,), increasing: (N, *y.shape)."""
+        try:
+            from torchdiffeq import odeint
+        except ImportError as error:
+            raise ImportError(
+                "solver='dopri5' needs torchdiffeq, which is not installed; run: pip install 'lrcnet[ode]'"
+            ) from error
+        # torchdiffeq asserts that its step does not underflow; it does so on states that are no longer finite too.
+        try:
+            states: Tensor = odeint(
+                field, y, t, rtol=self.relative_tolerance, atol=self.absolute_tolerance, method="dopri5"
+            )
+        except AssertionError as error:
+            raise DivergenceError(
+                f"the adaptive solver could not go on ({error}); the trajectory diverges or is too stiff for it: use "
+                "solver='hybrid' or 'exponential', or smaller steps"
+            ) from error
+        return states
+
+    def step(self, split: Split, h: Tensor, d: StepSize) -> Tensor:
+        """The state after d, integrated to tolerance."""
+        if h.numel() == 0:
+            return h.clone()
+        field = _derivative(split)
+        unit = torch.tensor([0.0, 1.0], dtype=h.dtype, device=h.device)
+        return self.solve(lambda t, y: d * field(t, y), h, unit)[-1]
+
+
+Solver = ExplicitRungeKutta | Hybrid | Exponential | DormandPrince
+
+SOLVERS: dict[str, Solver] = {
+    "euler": ExplicitRungeKutta(1, ((),), (1.0,)),
+    "hybrid": Hybrid(),
+    "exponential": Exponential(),
+    "heun": ExplicitRungeKutta(2, ((), (1.0,)), (0.5, 0.5)),
+    "rk4": ExplicitRungeKutta(4, ((), (0.5,), (0.0, 0.5), (0.0, 0.0, 1.0)), (1 / 6, 1 / 3, 1 / 3, 1 / 6)),
+    "dopri5": DormandPrince(),
+}
+FIELD_SOLVERS: tuple[str, ...] = tuple(
+    name for name, solver in SOLVERS.items() if isinstance(solver, ExplicitRungeKutta | DormandPrince)
+)
+
+
+def advance(solver: str, split: Split, h: Tensor, dt: StepSize, unfolds: int) -> Tensor:
+    """The state after dt (a number or (B, 1)), in `unfolds` equal steps of the named solver."""
+    method = SOLVERS[solver]
+    d = dt / unfolds
+    for _ in range(unfolds):
+        h = method.step(split, h, d)
+    return h
+
+
+def solve(
+    solver: str, field: VectorField, y0: Tensor, t: Tensor, *, relative_tolerance: float, absolute_tolerance: float
+) -> Tensor:
+    """Trajectory of dy/dt = field(t, y) from y0 at the times t (N,): (N, *y0.shape).
+
+    A fixed-step solver takes one step per interval of t.
+
+    Raises:
+        ValueError: for a solver that needs the split form, or an unknown one.
+    """
+    method = SOLVERS[one_of("the solver of a vector field", solver, FIELD_SOLVERS)]
+    if isinstance(method, DormandPrince):
+        return DormandPrince(5, relative_tolerance, absolute_tolerance).solve(field, y0, t)
+    assert isinstance(method, ExplicitRungeKutta)  # by FIELD_SOLVERS
+    states = [y0]
+    steps = t.diff().tolist()
+    for time, step in zip(t.tolist(), steps, strict=False):
+        states.append(method.field_step(field, time, states[-1], step))
+    return torch.stack(states)

@@ -1,0 +1,146 @@
+"""LSTM and GRU on torch's own kernels, with the paper's initial values and the same interface as the other layers."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
+
+from lrcnet.cells.gated import no_time, reset_torch_rnn, with_time
+from lrcnet.sequence import Dt, check_dropout, first_state, raised, read
+
+State = Tensor | tuple[Tensor, Tensor]
+
+
+class _TimedLayer(nn.Module):
+    """What LSTM and GRU add to torch's: dt as an input column, streaming, empty sequences, initial values."""
+
+    mode: str
+    hidden_size: int
+    num_layers: int
+    batch_first: bool
+    bidirectional: bool
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+        *,
+        time_feature: bool = False,
+    ) -> None:
+        self.time_feature = time_feature
+        check_dropout(dropout, num_layers=2)  # torch warns about dropout with one layer itself
+        super().__init__(
+            input_size + time_feature,
+            hidden_size,
+            num_layers,
+            bias,
+            batch_first,
+            dropout,
+            bidirectional,
+            device=device,
+            dtype=dtype,
+        )
+        self.input_size = input_size
+
+    def reset_parameters(self) -> None:
+        """Glorot input kernels, orthogonal recurrent kernels, zero bias, LSTM forget bias 1."""
+        reset_torch_rnn(self, self.hidden_size)
+
+    def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
+        """As torch's, with the time column counted."""
+        if input.shape[-1] != self.input_size + self.time_feature:
+            raise ValueError(
+                f"{self.mode} expects {self.input_size} features in the last dimension of its input, but it has "
+                f"{input.shape[-1] - self.time_feature}; set input_size to the number of features"
+            )
+
+    def forward(
+        self, input: Tensor | PackedSequence, hx: State | None = None, *, dt: Dt = None
+    ) -> tuple[Tensor | PackedSequence, State]:
+        """As torch.nn's; dt, laid out as the input without its last axis, needs time_feature=True."""
+        if dt is not None and not self.time_feature:
+            raise ValueError(no_time(self.mode))
+        like = next(self.parameters())
+        if torch.is_autocast_enabled(like.device.type):
+            with torch.autocast(like.device.type, enabled=False):
+                return self._run(raised(input, like.dtype), _raised_state(hx, like.dtype), raised(dt, like.dtype), like)
+        return self._run(input, hx, dt, like)
+
+    def _run(
+        self, input: Tensor | PackedSequence, hx: State | None, dt: Dt, like: Tensor
+    ) -> tuple[Tensor | PackedSequence, State]:
+        sequences, layout = read(
+            self.mode,
+            input,
+            dt,
+            features=self.input_size,
+            like=like,
+            batch_first=self.batch_first,
+            negative="allow",
+        )
+        states = {
+            name: first_state(self, name, state, sequences.x, layout) for name, state in self._state_parts(hx).items()
+        }
+        if not sequences.x.shape[0] or not sequences.x.shape[1]:
+            width = self.hidden_size * (2 if self.bidirectional else 1)
+            empty = sequences.x.new_zeros(*sequences.x.shape[:2], width)
+            last = tuple(layout.leave_state(state.clone()) for state in states.values())
+            return layout.leave(empty, sequences.lengths), last[0] if len(last) == 1 else (last[0], last[1])
+        if self.time_feature:
+            step = sequences.dt.unsqueeze(-1) if isinstance(sequences.dt, Tensor) else sequences.dt
+            x = with_time(sequences.x, step)
+            if isinstance(input, PackedSequence):
+                assert sequences.lengths is not None
+                input = input._replace(data=pack_padded_sequence(x, sequences.lengths.cpu()).data)
+            else:
+                whole = layout.leave(x, None)
+                assert isinstance(whole, Tensor)
+                input = whole
+        output, last_state = super().forward(input, hx)
+        return output, last_state
+
+    def _state_parts(self, hx: State | None) -> dict[str, Tensor | None]:
+        """The tensors a state is made of, by the name an error message gives them."""
+        if self.mode == "GRU":
+            return {"hx": hx}  # type: ignore[dict-item]
+        if hx is not None and not (isinstance(hx, tuple | list) and len(hx) == 2):
+            raise TypeError(f"hx of an LSTM must be a pair (h, c), but is a {type(hx).__name__}")
+        return {"hx[0]": hx[0] if hx else None, "hx[1]": hx[1] if hx else None}
+
+    def step(self, x: Tensor, state: State | None = None, dt: float | Tensor | None = None) -> tuple[Tensor, State]:
+        """Advance by one reading x (B, n) or (n,); see `RecurrentLayer.step`."""
+        if self.bidirectional:
+            raise ValueError(
+                f"{self.mode}.step needs a layer that only looks back, but this one is bidirectional; build it with "
+                "bidirectional=False"
+            )
+        axis = 1 if self.batch_first and x.dim() == 2 else 0
+        if isinstance(dt, Tensor) and dt.dim():
+            dt = dt.unsqueeze(axis)
+        output, state = self.forward(x.unsqueeze(axis), state, dt=dt)
+        assert isinstance(output, Tensor)
+        return output.squeeze(axis), state
+
+
+class LSTM(_TimedLayer, nn.LSTM):  # type: ignore[misc]
+    """torch.nn.LSTM with the initial values of the paper's baseline; time_feature=True feeds dt as one more input.
+
+    >>> output, (h_n, c_n) = lrcnet.LSTM(3, 5, time_feature=True)(torch.randn(7, 2, 3), dt=torch.rand(7, 2))
+    """
+
+
+class GRU(_TimedLayer, nn.GRU):  # type: ignore[misc]
+    """torch.nn.GRU with the initial values of the paper's baseline; time_feature=True feeds dt as one more input.
+
+    >>> output, h_n = lrcnet.GRU(3, 5)(torch.randn(7, 2, 3))
+    """
+
+
+def _raised_state(hx: State | None, dtype: torch.dtype) -> State | None:
+    return (raised(hx[0], dtype), raised(hx[1], dtype)) if isinstance(hx, tuple) else raised(hx, dtype)
