@@ -1,8 +1,8 @@
 """One step of each ODE solver: explicit Runge-Kutta as tableaux, two semi-linear steps, a bridge to torchdiffeq.
 
 A recurrent cell hands a solver its right-hand side in the split form dh/dt = drive(h) - decay(h) * h, with the input
-held constant, because the hybrid and the exponential step need the two parts. Explicit steps use only the sum, so they also
-serve any vector field f(t, y).
+held constant, because the hybrid and the exponential step need the two parts. Explicit steps use only the sum, so they
+also serve any vector field f(t, y).
 """
 
 from collections.abc import Callable

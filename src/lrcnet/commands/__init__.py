@@ -1,0 +1,1 @@
+"""The subcommands of `lrcnet`, one file each; `lrcnet.cli.COMMANDS` lists them."""
