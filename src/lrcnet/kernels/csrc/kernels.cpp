@@ -1,0 +1,48 @@
+// One instruction set's kernels. Compiled several times; LRCNET_TABLE and LRCNET_NAME say for which.
+#include "backward.h"
+#include "forward.h"
+#include "step.h"
+
+namespace {
+
+int scan(const Problem& q, bool is_double, lrcnet::RunTasks run) {
+  return is_double ? Forward<double>(q).run(run) : Forward<float>(q).run(run);
+}
+
+int scan_backward(const Problem& q, const Gradients& to, bool is_double, lrcnet::RunTasks run) {
+  return is_double ? Backward<double>(q, to).run(run) : Backward<float>(q, to).run(run);
+}
+
+void step(const Problem& q, bool is_double, const void* h, void* out, void* scratch) {
+  if (is_double)
+    step_batch<double>(q, static_cast<const double*>(h), static_cast<double*>(out), static_cast<double*>(scratch));
+  else
+    step_batch<float>(q, static_cast<const float*>(h), static_cast<float*>(out), static_cast<float*>(scratch));
+}
+
+// The sigmoid alone, the way the synapses use it: what the benchmark calls the limit.
+template <class T>
+void sigmoids_of(const T* from, T* to, index_t count) {
+  constexpr index_t W = kLanes<T>;
+  constexpr int N = 2;
+  index_t i = 0;
+  for (; i + N * W <= count; i += N * W) {
+    Vec<T> t[N];
+    for (int v = 0; v < N; ++v) t[v] = load(from + i + v * W) * -kLog2E<T>;
+    sigmoid_exp2<T, true, N>(t);
+    for (int v = 0; v < N; ++v) store(to + i + v * W, t[v]);
+  }
+  for (; i < count; i += W) store_part(to + i, sigmoid<T>(load_part(from + i, count - i)), count - i);
+}
+
+void sigmoids(const void* from, void* to, std::int64_t count, bool is_double) {
+  if (is_double)
+    sigmoids_of(static_cast<const double*>(from), static_cast<double*>(to), count);
+  else
+    sigmoids_of(static_cast<const float*>(from), static_cast<float*>(to), count);
+}
+
+}  // namespace
+
+extern const lrcnet::Kernels LRCNET_TABLE;
+const lrcnet::Kernels LRCNET_TABLE = {LRCNET_NAME, scan, scan_backward, step, sigmoids};

@@ -1,0 +1,162 @@
+// Vectors of one register's width, by the compiler's vector extensions. The same source is compiled once per instruction
+// set; everything sits in an unnamed namespace so that the linker can never mix code of two instruction sets.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
+#ifndef LRCNET_VECTOR_BYTES
+#if defined(__AVX512F__)
+#define LRCNET_VECTOR_BYTES 64
+#elif defined(__AVX2__)
+#define LRCNET_VECTOR_BYTES 32
+#else
+#define LRCNET_VECTOR_BYTES 16
+#endif
+#endif
+
+#define LRCNET_INLINE inline __attribute__((always_inline))
+
+namespace {
+
+using index_t = std::ptrdiff_t;
+
+template <class T>
+struct Lanes;
+
+template <>
+struct Lanes<float> {
+  typedef float V __attribute__((vector_size(LRCNET_VECTOR_BYTES)));
+  typedef std::int32_t I __attribute__((vector_size(LRCNET_VECTOR_BYTES)));
+};
+
+template <>
+struct Lanes<double> {
+  typedef double V __attribute__((vector_size(LRCNET_VECTOR_BYTES)));
+  typedef std::int64_t I __attribute__((vector_size(LRCNET_VECTOR_BYTES)));
+};
+
+template <class T>
+using Vec = typename Lanes<T>::V;
+template <class T>
+using IVec = typename Lanes<T>::I;
+
+template <class T>
+constexpr index_t kLanes = LRCNET_VECTOR_BYTES / static_cast<index_t>(sizeof(T));
+
+// A compile-time count as an argument.
+template <int N>
+struct Count {
+  static constexpr int value = N;
+};
+
+// Samples that share one load of a weight: as many as the register file holds accumulators for.
+#if defined(__AVX512F__) || defined(__aarch64__)
+constexpr int kShared = 6;
+#else
+constexpr int kShared = 4;
+#endif
+
+template <class T>
+constexpr index_t padded(index_t count) {
+  return (count + kLanes<T> - 1) / kLanes<T> * kLanes<T>;
+}
+
+template <class T>
+LRCNET_INLINE Vec<T> splat(T value) {
+  return value - Vec<T>{};
+}
+
+template <class T>
+LRCNET_INLINE Vec<T> load(const T* from) {
+  Vec<T> v;
+  std::memcpy(&v, from, sizeof v);
+  return v;
+}
+
+template <class T>
+LRCNET_INLINE void store(T* to, Vec<T> v) {
+  std::memcpy(to, &v, sizeof v);
+}
+
+// The first `count` lanes, the rest zero; count may reach or pass a full vector.
+template <class T>
+LRCNET_INLINE Vec<T> load_part(const T* from, index_t count) {
+  if (count >= kLanes<T>) return load(from);
+  Vec<T> v = {};
+  std::memcpy(&v, from, static_cast<std::size_t>(count) * sizeof(T));
+  return v;
+}
+
+template <class T>
+LRCNET_INLINE void store_part(T* to, Vec<T> v, index_t count) {
+  if (count >= kLanes<T>)
+    store(to, v);
+  else
+    std::memcpy(to, &v, static_cast<std::size_t>(count) * sizeof(T));
+}
+
+// All-ones lanes below `count`, to keep padding at exact zero.
+template <class T>
+LRCNET_INLINE IVec<T> lanes_below(index_t count) {
+  IVec<T> lane = {};
+  for (index_t l = 0; l < kLanes<T>; ++l) lane[l] = l < count ? -1 : 0;
+  return lane;
+}
+
+template <class T>
+LRCNET_INLINE Vec<T> masked(Vec<T> v, IVec<T> keep) {
+  IVec<T> bits;
+  std::memcpy(&bits, &v, sizeof v);
+  bits &= keep;
+  std::memcpy(&v, &bits, sizeof v);
+  return v;
+}
+
+// Comparisons are written so that a NaN in `v` stays a NaN.
+template <class T>
+LRCNET_INLINE Vec<T> at_most(Vec<T> v, T bound) {
+  const Vec<T> b = splat(bound);
+  return b < v ? b : v;
+}
+
+template <class T>
+LRCNET_INLINE Vec<T> at_least(Vec<T> v, T bound) {
+  const Vec<T> b = splat(bound);
+  return b > v ? b : v;
+}
+
+template <class T>
+LRCNET_INLINE T sum_lanes(Vec<T> v) {
+  T part[kLanes<T>];
+  std::memcpy(part, &v, sizeof v);
+  for (index_t half = kLanes<T> / 2; half > 0; half /= 2)
+    for (index_t l = 0; l < half; ++l) part[l] += part[l + half];
+  return part[0];
+}
+
+// 1 / d for finite d >= 1. In single precision an estimate and one Newton step are faster than a division and nearly as
+// exact; the estimate is the one thing that needs an intrinsic of each instruction set.
+LRCNET_INLINE Vec<double> reciprocal(Vec<double> d) { return 1.0 / d; }
+
+LRCNET_INLINE Vec<float> reciprocal(Vec<float> d) {
+#if defined(__AVX512F__) && LRCNET_VECTOR_BYTES == 64
+  const Vec<float> r = (Vec<float>)_mm512_maskz_rcp14_ps(0xffff, (__m512)d);
+#elif defined(__AVX2__) && LRCNET_VECTOR_BYTES == 32
+  const Vec<float> r = (Vec<float>)_mm256_rcp_ps((__m256)d);
+#elif defined(__SSE2__) && LRCNET_VECTOR_BYTES == 16
+  const Vec<float> r = (Vec<float>)_mm_rcp_ps((__m128)d);
+#else
+  return 1.0f / d;
+#endif
+#if defined(__SSE2__) && LRCNET_VECTOR_BYTES <= 64
+  return r * (2.0f - d * r);
+#endif
+}
+
+}  // namespace

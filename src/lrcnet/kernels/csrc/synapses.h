@@ -1,0 +1,186 @@
+// The synapses' sums, f_i = sum_j g_ji s_ji and u_i = sum_j k_ji s_ji with s_ji = sigmoid(a_ji y_j + b_ji), and their
+// gradients. A "point" is one sample at one time: the states' rows see the points of one step, the inputs' rows, which do
+// not depend on the state, those of a block of steps at once.
+#pragma once
+
+#include "math.h"
+
+namespace {
+
+// One vector of postsynaptic units for one row: a' and b' (times -log2 e, so that s = 1 / (1 + 2^(a' y + b'))), g, k.
+enum Plane { kA = 0, kB = 1, kG = 2, kK = 3, kPlanes = 4 };
+
+// Prepared weights of a block of rows (the states' or the inputs').
+template <class T>
+struct Rows {
+  index_t count;    // rows
+  index_t vectors;  // vectors of postsynaptic units
+  const T* packed;  // forward: [vector][row][plane][lane]; backward: [row][vector][plane][lane]
+  const T* a_bound; // [row]: max_i |a'|
+  const T* b_bound; // [row]: max_i |b'|
+};
+
+template <class T>
+LRCNET_INLINE T magnitude(T v) {
+  return v < T(0) ? -v : v;
+}
+
+// Packs rows [first, first + count) of the (rows, m) matrices a, b, g, k.
+template <class T>
+void pack_rows(Rows<T>& rows, bool row_major, const T* a, const T* b, const T* g, const T* k, index_t first, index_t count,
+               index_t m, T* packed, T* bounds) {
+  constexpr index_t W = kLanes<T>;
+  const index_t vectors = padded<T>(m) / W;
+  for (index_t j = 0; j < count; ++j) {
+    const index_t row = (first + j) * m;
+    Vec<T> a_most = {}, b_most = {};
+    for (index_t v = 0; v < vectors; ++v) {
+      T* to = packed + (row_major ? j * vectors + v : v * count + j) * kPlanes * W;
+      const index_t here = m - v * W, at = row + v * W;
+      const Vec<T> av = load_part(a + at, here) * -kLog2E<T>, bv = load_part(b + at, here) * -kLog2E<T>;
+      const Vec<T> gv = load_part(g + at, here);
+      store(to + kA * W, av);
+      store(to + kB * W, bv);
+      store(to + kG * W, gv < T(0) ? Vec<T>{} : gv);
+      store(to + kK * W, load_part(k + at, here));
+      // A NaN must win, so that the bound fails and the clamping path, which passes NaN on, is taken.
+      a_most = absolute<T>(av) <= a_most ? a_most : absolute<T>(av);
+      b_most = absolute<T>(bv) <= b_most ? b_most : absolute<T>(bv);
+    }
+    T a_row = 0, b_row = 0;
+    for (index_t l = 0; l < W; ++l) {
+      if (!(magnitude(a_most[l]) <= a_row)) a_row = a_most[l];
+      if (!(magnitude(b_most[l]) <= b_row)) b_row = b_most[l];
+    }
+    bounds[j] = a_row;
+    bounds[count + j] = b_row;
+  }
+  rows = {count, vectors, packed, bounds, bounds + count};
+}
+
+// Whether some |a' y + b'| may pass the limit within which exp2 needs no clamp. NaN counts as passing it.
+template <class T>
+bool needs_clamp(const Rows<T>& rows, const T* y, index_t y_stride, index_t points) {
+  for (index_t p = 0; p < points; ++p) {
+    int safe = 1;
+    for (index_t j = 0; j < rows.count; ++j)
+      safe &= rows.a_bound[j] * magnitude(y[p * y_stride + j]) + rows.b_bound[j] < Exp2<T>::kLimit;
+    if (!safe) return true;
+  }
+  return false;
+}
+
+template <class T, int S, bool Clamp>
+LRCNET_INLINE void sum_points(const T* weights, index_t rows, const T* y, index_t y_stride, const T* f_from, const T* u_from,
+                              T* f_to, T* u_to, index_t stride) {
+  constexpr index_t W = kLanes<T>;
+  constexpr int kPair = S % 2 == 0 ? 2 : 1;  // as many sigmoids in flight as registers allow
+  Vec<T> f[S], u[S];
+  for (int s = 0; s < S; ++s) f[s] = load(f_from + s * stride), u[s] = load(u_from + s * stride);
+  for (index_t j = 0; j < rows; ++j, weights += kPlanes * W) {
+    const Vec<T> a = load(weights + kA * W), b = load(weights + kB * W);
+    const Vec<T> g = load(weights + kG * W), k = load(weights + kK * W);
+#pragma GCC unroll 8
+    for (int s = 0; s < S; s += kPair) {
+      Vec<T> t[kPair];
+      for (int i = 0; i < kPair; ++i) t[i] = a * y[(s + i) * y_stride + j] + b;
+      sigmoid_exp2<T, Clamp, kPair>(t);
+      for (int i = 0; i < kPair; ++i) f[s + i] += g * t[i], u[s + i] += k * t[i];
+    }
+  }
+  for (int s = 0; s < S; ++s) store(f_to + s * stride, f[s]), store(u_to + s * stride, u[s]);
+}
+
+template <class T, bool Clamp>
+void sum_synapses_of(const Rows<T>& rows, const T* y, index_t y_stride, index_t points, const T* f_from, const T* u_from,
+                     T* f_to, T* u_to) {
+  constexpr index_t W = kLanes<T>;
+  const index_t stride = rows.vectors * W;
+  for (index_t v = 0; v < rows.vectors; ++v) {
+    const T* weights = rows.packed + v * rows.count * kPlanes * W;
+    index_t p = 0;
+    const auto run = [&](auto samples) {
+      constexpr int S = decltype(samples)::value;
+      const index_t at = p * stride + v * W;
+      sum_points<T, S, Clamp>(weights, rows.count, y + p * y_stride, y_stride, f_from + at, u_from + at, f_to + at,
+                              u_to + at, stride);
+      p += S;
+    };
+    while (points - p >= kShared) run(Count<kShared>{});
+    while (points - p >= 2) run(Count<2>{});
+    if (p < points) run(Count<1>{});
+  }
+}
+
+// f_to[p][i] = f_from[p][i] + sum_j g s, u likewise; y is (points, rows) with the given row stride, f and u are
+// (points, padded m) without gaps; from and to may be the same.
+template <class T>
+void sum_synapses(const Rows<T>& rows, const T* y, index_t y_stride, index_t points, const T* f_from, const T* u_from,
+                  T* f_to, T* u_to) {
+  if (needs_clamp(rows, y, y_stride, points))
+    sum_synapses_of<T, true>(rows, y, y_stride, points, f_from, u_from, f_to, u_to);
+  else
+    sum_synapses_of<T, false>(rows, y, y_stride, points, f_from, u_from, f_to, u_to);
+}
+
+template <class T, int S, bool Clamp, bool WantY>
+LRCNET_INLINE void differentiate_points(Vec<T> a, Vec<T> b, Vec<T> g, Vec<T> k, const T* y, index_t y_stride, const T* gf,
+                                        const T* gu, index_t stride, T* dy, Vec<T> (&sum)[kPlanes]) {
+  constexpr index_t W = kLanes<T>;
+  Vec<T> s[S], ds[S];
+  for (int i = 0; i < S; ++i) s[i] = a * y[i * y_stride] + b;
+  sigmoid_exp2<T, Clamp, S>(s);
+  for (int i = 0; i < S; ++i) {
+    const Vec<T> f = load(gf + i * stride), u = load(gu + i * stride);
+    ds[i] = (f * g + u * k) * (s[i] - s[i] * s[i]);
+    sum[kG] += f * s[i];
+    sum[kK] += u * s[i];
+  }
+  for (int i = 0; i < S; ++i) {
+    sum[kA] += ds[i] * y[i * y_stride];
+    sum[kB] += ds[i];
+    if (WantY) store(dy + i * W, load(dy + i * W) + ds[i] * a);
+  }
+}
+
+template <class T, bool Clamp, bool WantY>
+void differentiate_synapses_of(const Rows<T>& rows, const T* y, index_t y_stride, index_t points, const T* gf, const T* gu,
+                               T* sums, T* dy, index_t dy_stride, T* lanes) {
+  constexpr index_t W = kLanes<T>;
+  constexpr int S = 2;
+  const index_t stride = rows.vectors * W;
+  for (index_t j = 0; j < rows.count; ++j) {
+    if (WantY) std::memset(lanes, 0, static_cast<std::size_t>(points * W) * sizeof(T));
+    for (index_t v = 0; v < rows.vectors; ++v) {
+      const index_t at = (j * rows.vectors + v) * kPlanes * W;
+      const T* weights = rows.packed + at;
+      const Vec<T> a = load(weights + kA * W), b = load(weights + kB * W);
+      const Vec<T> g = load(weights + kG * W), k = load(weights + kK * W);
+      // Starting from zero, the long sum over time adds short sums: less rounding than one running sum.
+      Vec<T> sum[kPlanes] = {};
+      index_t p = 0;
+      for (; p + S <= points; p += S)
+        differentiate_points<T, S, Clamp, WantY>(a, b, g, k, y + p * y_stride + j, y_stride, gf + p * stride + v * W,
+                                                 gu + p * stride + v * W, stride, lanes + p * W, sum);
+      if (p < points)
+        differentiate_points<T, 1, Clamp, WantY>(a, b, g, k, y + p * y_stride + j, y_stride, gf + p * stride + v * W,
+                                                 gu + p * stride + v * W, stride, lanes + p * W, sum);
+      for (int plane = 0; plane < kPlanes; ++plane) store(sums + at + plane * W, load(sums + at + plane * W) + sum[plane]);
+    }
+    if (WantY)
+      for (index_t p = 0; p < points; ++p) dy[p * dy_stride + j] += sum_lanes<T>(load(lanes + p * W)) * -kLn2<T>;
+  }
+}
+
+// Given gf, gu (points, padded m): adds the gradients of a, b, g, k to sums, laid out as the rows' weights, and that of y
+// to dy (points, rows) unless dy is null. lanes is scratch for points vectors.
+template <class T>
+void differentiate_synapses(const Rows<T>& rows, const T* y, index_t y_stride, index_t points, const T* gf, const T* gu,
+                            T* sums, T* dy, index_t dy_stride, T* lanes) {
+  const bool clamp = needs_clamp(rows, y, y_stride, points);
+  const auto run = dy ? (clamp ? differentiate_synapses_of<T, true, true> : differentiate_synapses_of<T, false, true>)
+                      : (clamp ? differentiate_synapses_of<T, true, false> : differentiate_synapses_of<T, false, false>);
+  run(rows, y, y_stride, points, gf, gu, sums, dy, dy_stride, lanes);
+}
+
+}  // namespace

@@ -1,0 +1,97 @@
+// Threads: torch's own OpenMP runtime where it is loaded already, so that its waiting threads are the ones that work and
+// no second pool competes for the cores; otherwise threads made for the call. In a forked child OpenMP's threads are gone
+// and its runtime would wait for them for ever, so the child makes its own as well.
+#include "threads.h"
+
+#include <atomic>
+#include <cstring>
+#include <system_error>
+#include <thread>
+
+#if defined(__linux__)
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#endif
+
+namespace lrcnet {
+namespace {
+
+struct Job {
+  Task task;
+  void* context;
+  int count;
+  std::atomic<int> next{0};
+
+  void work() {
+    for (int i = next.fetch_add(1); i < count; i = next.fetch_add(1)) task(context, i);
+  }
+};
+
+void work_on(void* job) { static_cast<Job*>(job)->work(); }
+
+// libgomp's entry point, which LLVM's and Intel's runtimes offer too.
+using Parallel = void (*)(void (*)(void*), void*, unsigned, unsigned);
+
+Parallel parallel = nullptr;
+std::atomic<bool> forked{false};
+
+#if defined(__linux__)
+struct Found {
+  char path[4096];
+  bool of_torch;
+};
+
+int inspect(dl_phdr_info* info, std::size_t, void* data) {
+  Found& found = *static_cast<Found*>(data);
+  const char* name = std::strrchr(info->dlpi_name, '/');
+  if (!name || (std::strncmp(name, "/libgomp", 8) && std::strncmp(name, "/libiomp", 8))) return 0;
+  const bool of_torch = std::strstr(info->dlpi_name, "/torch/") != nullptr || std::strstr(info->dlpi_name, "/torch.libs/") != nullptr;
+  if ((found.path[0] && !(of_torch && !found.of_torch)) || std::strlen(info->dlpi_name) >= sizeof found.path) return 0;
+  std::strcpy(found.path, info->dlpi_name);
+  found.of_torch = of_torch;
+  return 0;
+}
+
+// Looked for once, at import: torch is loaded by then.
+const bool searched = [] {
+  Found found{};
+  dl_iterate_phdr(inspect, &found);
+  if (found.path[0])
+    if (void* library = dlopen(found.path, RTLD_LAZY | RTLD_NOLOAD))
+      parallel = reinterpret_cast<Parallel>(dlsym(library, "GOMP_parallel"));
+  pthread_atfork(nullptr, nullptr, [] { forked = true; });
+  return true;
+}();
+#endif
+
+void run_on_own_threads(Job& job, int threads) {
+  std::thread helpers[64];
+  int started = 0;
+  for (; started < threads - 1 && started < 64; ++started) {
+    try {
+      helpers[started] = std::thread(work_on, &job);
+    } catch (const std::system_error&) {  // no more threads to be had: those there are do the work
+      break;
+    }
+  }
+  job.work();
+  for (int i = 0; i < started; ++i) helpers[i].join();
+}
+
+}  // namespace
+
+void run_tasks(Task task, void* context, int count, int threads) {
+  Job job{task, context, count};
+  if (threads > count) threads = count;
+  if (threads <= 1)
+    job.work();
+  else if (parallel && !forked)
+    parallel(work_on, &job, static_cast<unsigned>(threads), 0);
+  else
+    run_on_own_threads(job, threads);
+}
+
+const char* thread_source() { return parallel && !forked ? "torch's OpenMP" : "own threads"; }
+
+}  // namespace lrcnet
