@@ -1,0 +1,46 @@
+"""The benchmarks: their data, losses, metrics and the paper's hyper-parameters. They know no network.
+
+`TASKS` maps each name to the task in its default variant; `find` gives any variant.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from . import imdb, neural_ode, person, psmnist
+from .task import Recipe, Samples, Task
+
+_BENCHMARKS: dict[str, dict[str, Task]] = {
+    "neural-ode": neural_ode.VARIANTS,
+    "person": person.VARIANTS,
+    "imdb": imdb.VARIANTS,
+    "psmnist": psmnist.VARIANTS,
+}
+
+TASKS: Mapping[str, Task] = MappingProxyType({name: next(iter(v.values())) for name, v in _BENCHMARKS.items()})
+"""name -> task, in its default variant."""
+
+
+def find(name: str, variant: str | None = None) -> Task:
+    """A task by name.
+
+    Args:
+        name: a key of `TASKS`.
+        variant: one of the task's `variants`; None is the first.
+
+    Raises:
+        ValueError: for an unknown name; the message lists the valid ones.
+
+    Example:
+        >>> find("person", "coarse").splits["test"]
+        1942
+    """
+    if name not in _BENCHMARKS:
+        raise ValueError(f"task must be one of {list(_BENCHMARKS)}; got {name!r}")
+    if variant is None:
+        return TASKS[name]
+    if variant not in _BENCHMARKS[name]:
+        raise ValueError(f"variant of {name} must be one of {list(_BENCHMARKS[name])}; got {variant!r}")
+    return _BENCHMARKS[name][variant]
+
+
+__all__ = ["TASKS", "Recipe", "Samples", "Task", "find"]

@@ -15,6 +15,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .measures import mean_absolute_error
+from .task import DataPath, Recipe, Samples, Task
+
 POINTS = 1000
 WINDOW = 16
 BATCH = 16
@@ -272,3 +275,43 @@ def windows(
     chosen = torch.randperm(starts, generator=generator)[:batch]
     target = states[chosen[:, None] + torch.arange(length)]
     return target[:, 0], target
+
+
+def _load(variant: str, split: str, data: DataPath | None) -> Samples:
+    del data  # everything is generated
+    _, states = trajectory(variant)
+    states = states.to(torch.float32)
+    if split == "test":
+        return Samples(states[:1], None, states[None])
+    targets = states.unfold(0, WINDOW, 1).transpose(1, 2).contiguous()
+    return Samples(targets[:, 0].contiguous(), None, targets)
+
+
+def _task(variant: str) -> Task:
+    system = {**SYSTEMS, **ALTERNATIVES}[variant]
+    return Task(
+        name="neural-ode",
+        variant=variant,
+        variants=(*SYSTEMS, *ALTERNATIVES),
+        title=system.title,
+        kind="trajectory",
+        input_size=2,
+        vocabulary=0,
+        output_size=2,
+        length=WINDOW,
+        splits={"train": POINTS - WINDOW + 1, "test": 1},
+        irregular=False,
+        negative_dt="error",
+        loss=mean_absolute_error,
+        metrics={"mean_absolute_error": mean_absolute_error},
+        maximise=False,
+        recipe=Recipe("adam", 1e-3, None, 1e-7, BATCH, None, ITERATIONS[0], "last"),
+        citation="Farsang, Neubauer, Grosu (2024): Liquid Resistance Liquid Capacitance Networks",
+        licence="generated; no data",
+        notes=f"{system.equations}; training and test share the one trajectory of {POINTS} points",
+        reader=_load,
+    )
+
+
+VARIANTS: dict[str, Task] = {variant: _task(variant) for variant in (*SYSTEMS, *ALTERNATIVES)}
+"""Every system; `load("train")` gives all windows (x (985, 2), y (985, 16, 2)), `load("test")` the whole trajectory."""

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
-Path = str | os.PathLike[str]
+DataPath = str | os.PathLike[str]
 Measure = Callable[[Tensor, Tensor], Tensor]
 
 
@@ -94,7 +94,7 @@ class Task:
         vocabulary: number of token indices, 0 where inputs are not tokens.
         output_size: logits or coordinates a model must give.
         length: steps of a sequence.
-        splits: samples in each split of the real files; empty numbers do not occur.
+        splits: samples in each split; `load` insists on them, so that a shortened file cannot pass for the real one.
         irregular: whether `load` gives a dt.
         negative_dt: what a layer must do with negative gaps, as its argument of that name.
         loss: `loss(output, target)`, a scalar tensor.
@@ -125,7 +125,7 @@ class Task:
     citation: str
     licence: str
     notes: str
-    reader: Callable[[str, str, Path | None], Samples] = field(repr=False)
+    reader: Callable[[str, str, DataPath | None], Samples] = field(repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "splits", MappingProxyType(dict(self.splits)))
@@ -136,7 +136,7 @@ class Task:
         """Name of the reported metric."""
         return next(iter(self.metrics))
 
-    def load(self, split: str, data: Path | None = None) -> Samples:
+    def load(self, split: str, data: DataPath | None = None) -> Samples:
         """Reads one split.
 
         Args:
@@ -152,4 +152,10 @@ class Task:
         """
         if split not in self.splits:
             raise ValueError(f"split of {self.name}/{self.variant} must be one of {list(self.splits)}; got {split!r}")
-        return self.reader(self.variant, split, data)
+        samples = self.reader(self.variant, split, data)
+        if len(samples) != self.splits[split]:
+            raise ValueError(
+                f"split {split!r} of {self.name}/{self.variant} must have {self.splits[split]} samples and has "
+                f"{len(samples)}; the files are cut off or are others, get them again"
+            )
+        return samples

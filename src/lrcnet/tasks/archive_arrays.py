@@ -1,0 +1,91 @@
+"""Reads object arrays out of .npz files without running what a pickle may contain."""
+
+from __future__ import annotations
+
+import pickle
+import zipfile
+import zlib
+from pathlib import Path
+from typing import IO, Any, cast
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+
+def _latin1(text: str, encoding: str = "latin1") -> bytes:
+    # How old pickle protocols spell bytes; any other codec is not needed by an array.
+    if encoding != "latin1":
+        raise pickle.UnpicklingError(f"codec {encoding!r} is not allowed")
+    return text.encode("latin1")
+
+
+def _array_builders() -> dict[tuple[str, str], Any]:
+    # The function that numpy itself names when it pickles an array, under its old and its new module.
+    rebuild = cast(tuple[Any, ...], np.empty(0).__reduce__())[0]
+    return {
+        ("numpy.core.multiarray", "_reconstruct"): rebuild,
+        ("numpy._core.multiarray", "_reconstruct"): rebuild,
+        ("numpy", "ndarray"): np.ndarray,
+        ("numpy", "dtype"): np.dtype,
+        ("_codecs", "encode"): _latin1,
+    }
+
+
+class _ArraysOnly(pickle.Unpickler):
+    """Builds arrays, lists and numbers; every other name in the stream is refused before it is looked up."""
+
+    _allowed = _array_builders()
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) not in self._allowed:
+            raise pickle.UnpicklingError(f"{module}.{name} is not allowed")
+        return self._allowed[module, name]
+
+
+def _read_member(stream: IO[bytes]) -> NDArray[Any]:
+    version = npy.read_magic(stream)
+    read_header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+    shape, _, dtype = read_header(stream)
+    if not dtype.hasobject:
+        data = stream.read()
+        count = int(np.prod(shape))
+        if len(data) != count * dtype.itemsize:
+            raise ValueError(f"{count} numbers were promised, {len(data) // dtype.itemsize} are there")
+        return np.frombuffer(data, dtype=dtype).reshape(shape)
+    value = _ArraysOnly(stream).load()
+    if not isinstance(value, np.ndarray):
+        raise ValueError(f"an array was promised, a {type(value).__name__} is there")
+    return value
+
+
+def read_arrays(path: Path, names: tuple[str, ...]) -> dict[str, NDArray[Any]]:
+    """Reads some one-dimensional arrays of an .npz file, object arrays of lists included.
+
+    Args:
+        path: the file.
+        names: the arrays wanted.
+
+    Returns:
+        name -> array.
+
+    Raises:
+        ValueError: for a file that is not a whole .npz, lacks an array, or whose pickles hold anything but arrays,
+            lists and numbers.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            missing = [name for name in names if f"{name}.npy" not in archive.namelist()]
+            if missing:
+                raise ValueError(f"{path.name} must hold the arrays {list(names)}; it lacks {missing}")
+            result = {}
+            for name in names:
+                with archive.open(f"{name}.npy") as stream:
+                    result[name] = _read_member(stream)
+            return result
+    except pickle.UnpicklingError as error:
+        raise ValueError(
+            f"{path.name} must hold arrays of numbers and lists only; it has something else ({error})"
+        ) from (error)
+    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+        raise ValueError(f"{path.name} must be a whole .npz file and is not ({error}); get it again") from error

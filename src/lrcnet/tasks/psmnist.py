@@ -1,0 +1,112 @@
+"""Permuted sequential MNIST: a digit, one pixel per step, in one fixed random order."""
+
+from __future__ import annotations
+
+import gzip
+import math
+import zlib
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from .measures import accuracy, cross_entropy
+from .sources import SOURCES, find_file
+from .task import DataPath, Recipe, Samples, Task
+
+PIXELS = 784
+CLASSES = 10
+VALIDATION = 10_000
+PERMUTATION_SEED = 0
+_UNSIGNED_BYTES = 8
+
+
+def permutation() -> NDArray[np.int64]:
+    """The order of the pixels, (784,): that of numpy's legacy generator with seed 0."""
+    return np.random.RandomState(PERMUTATION_SEED).permutation(PIXELS).astype(np.int64)
+
+
+def read_idx(path: Path) -> NDArray[np.uint8]:
+    """Reads one idx file of bytes, packed (.gz) or not.
+
+    The format: two zero bytes, the type of the numbers (8 = bytes), the number of axes, each axis' length as four
+    bytes (largest first), then the numbers.
+
+    Raises:
+        ValueError: for a file that is cut off, has bytes to spare, or is another format.
+    """
+    try:
+        content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    except (gzip.BadGzipFile, zlib.error, EOFError) as error:
+        raise ValueError(f"{path.name} must be a whole gzip file and is not ({error}); get it again") from error
+    if len(content) < 4 or content[:3] != bytes([0, 0, _UNSIGNED_BYTES]):
+        raise ValueError(f"{path.name} must begin as an idx file of bytes, 00 00 08; it begins {content[:3].hex(' ')}")
+    start = 4 + 4 * content[3]
+    shape = [int.from_bytes(content[at : at + 4], "big") for at in range(4, start, 4)]
+    if len(content) - start != math.prod(shape):
+        raise ValueError(
+            f"{path.name} must hold {math.prod(shape)} bytes for the shape {shape} it states and holds "
+            f"{max(len(content) - start, 0)}; get it again"
+        )
+    return np.frombuffer(content, dtype=np.uint8, offset=start).reshape(shape)
+
+
+def _load(variant: str, split: str, data: DataPath | None) -> Samples:
+    part = "t10k" if split == "test" else "train"
+    images_path, labels_path = (
+        find_file("psmnist", (f"{part}-{kind}-ubyte.gz", f"{part}-{kind}-ubyte"), data)
+        for kind in ("images-idx3", "labels-idx1")
+    )
+    images, labels = read_idx(images_path), read_idx(labels_path)
+    if images.ndim != 3 or images.shape[1] * images.shape[2] != PIXELS or labels.shape != (len(images),):
+        raise ValueError(
+            f"{images_path.name} and {labels_path.name} must have shapes (n, 28, 28) and (n,); "
+            f"they have {images.shape} and {labels.shape}"
+        )
+    if len(labels) and labels.max() >= CLASSES:
+        raise ValueError(f"{labels_path.name} must hold digits 0 to 9; it holds {labels.max()}")
+    if split != "test":
+        if len(images) <= VALIDATION:
+            raise ValueError(f"{images_path.name} must hold more than {VALIDATION} images; it holds {len(images)}")
+        rows = slice(-VALIDATION, None) if split == "validation" else slice(None, -VALIDATION)
+        images, labels = images[rows], labels[rows]
+    pixels = images.reshape(len(images), PIXELS)
+    if variant == "permuted":
+        pixels = pixels[:, permutation()]
+    x = torch.from_numpy(pixels.astype(np.float32)).div_(255)
+    return Samples(x.unsqueeze(-1), None, torch.from_numpy(labels.astype(np.int64)))
+
+
+def _task(variant: str, notes: str) -> Task:
+    source = SOURCES["psmnist"]
+    return Task(
+        name="psmnist",
+        variant=variant,
+        variants=tuple(_NOTES),
+        title="Permuted sequential MNIST",
+        kind="label-per-sequence",
+        input_size=1,
+        vocabulary=0,
+        output_size=CLASSES,
+        length=PIXELS,
+        splits={"train": 50_000, "validation": VALIDATION, "test": 10_000},
+        irregular=False,
+        negative_dt="error",
+        loss=cross_entropy,
+        metrics={"accuracy": accuracy},
+        maximise=True,
+        recipe=Recipe("rmsprop", 1e-3, 0.9, 1e-7, 64, 200, None, "best-validation"),
+        citation=source.citation,
+        licence=source.licence,
+        notes=notes,
+        reader=_load,
+    )
+
+
+_NOTES = {
+    "permuted": "one fixed random order of the pixels, the paper's task",
+    "ordered": "pixels row by row: for a look at the data, not a task of the paper",
+}
+VARIANTS: dict[str, Task] = {variant: _task(variant, notes) for variant, notes in _NOTES.items()}
+"""Every variant of the task, the paper's first."""
