@@ -1,0 +1,65 @@
+"""Files that are either whole or not there: a temporary file in the same folder, flushed to disk, then renamed."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, BinaryIO
+
+# Seconds to wait in the middle of every write, so that a test can kill a process there.
+PAUSE = "LRCNET_PAUSE_IN_WRITE"
+
+
+def write_atomically(path: Path, fill: Callable[[BinaryIO], object]) -> None:
+    """Replace `path` by what `fill` writes into a binary file; a kill at any moment leaves the old or the new one.
+
+    Args:
+        path: the file; its folder must exist.
+        fill: called with an open binary file.
+    """
+    # One name per process: two processes that write the same file by mistake must not mix their bytes.
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with temporary.open("wb") as file:
+            fill(file)
+            file.flush()
+            _pause()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    _flush_folder(path.parent)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replace a text file atomically, UTF-8, with the line ends given."""
+    write_atomically(path, lambda file: file.write(text.encode()))
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Replace a JSON file atomically; NaN and infinities, which JSON has no word for, are a ValueError."""
+    write_text(path, json.dumps(content, indent=2, allow_nan=False) + "\n")
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Delete the temporary files of processes that were killed while writing."""
+    for path in folder.glob(".*.part"):
+        path.unlink(missing_ok=True)
+
+
+def _flush_folder(folder: Path) -> None:
+    # The rename itself is only safe from a power cut once the folder is on disk.
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _pause() -> None:
+    seconds = os.environ.get(PAUSE)
+    if seconds:
+        time.sleep(float(seconds))
