@@ -123,8 +123,12 @@ class DormandPrince:
         if h.numel() == 0:
             return h.clone()
         field = _derivative(split)
+        # NaN in one sample's input must come out as NaN there, and not end the step control for the whole batch.
+        sound = field(0.0, h).isfinite().all(-1, keepdim=True)
+        start = torch.where(sound, h, torch.zeros_like(h))
         unit = torch.tensor([0.0, 1.0], dtype=h.dtype, device=h.device)
-        return self.solve(lambda t, y: d * field(t, y), h, unit)[-1]
+        end = self.solve(lambda t, y: torch.where(sound, d * field(t, y), torch.zeros_like(y)), start, unit)[-1]
+        return torch.where(sound, end, torch.full_like(end, torch.nan))
 
 
 Solver = ExplicitRungeKutta | Hybrid | Exponential | DormandPrince

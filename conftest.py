@@ -1,0 +1,22 @@
+"""Names that every doctest may use, and determinism for every test."""
+
+import pytest
+import torch
+from hypothesis import settings
+
+import lrcnet
+
+# The same examples on every machine: a failure seen in CI is one that `make test` shows too.
+settings.register_profile("lrcnet", derandomize=True, deadline=None, print_blob=True)
+settings.load_profile("lrcnet")
+
+
+@pytest.fixture(autouse=True)
+def _seed() -> None:
+    torch.manual_seed(0)
+
+
+@pytest.fixture(autouse=True)
+def _doctest_names(doctest_namespace: dict[str, object]) -> None:
+    doctest_namespace["lrcnet"] = lrcnet
+    doctest_namespace["torch"] = torch

@@ -1,0 +1,61 @@
+"""Every layer and cell the laws run on, each named configuration once; a new member of CELLS joins by itself."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+import lrcnet
+
+# Options beyond the defaults that deserve the laws too.
+EXTRA: dict[str, dict[str, Any]] = {
+    "lrcu-asymmetric": {"elastance": "asymmetric"},
+    "lrc-exponential": {"solver": "exponential", "unfolds": 2},
+    "lrc-rk4": {"solver": "rk4"},
+    "lrc-dopri5": {"solver": "dopri5"},
+    "stc-euler": {"solver": "euler", "unfolds": 1},
+    "lrcu-sigma-mu": {"parametrisation": "sigma-mu", "output_map": True},
+    "lrcu-softplus": {"constraint": "softplus", "input_map": False},
+    "mgu-timed": {"time_feature": True},
+    "lstm-timed": {"time_feature": True},
+    "gru-timed": {"time_feature": True},
+}
+NAMES = [*lrcnet.CELLS, *EXTRA]
+ODE_NAMES = [name for name in NAMES if name.split("-")[0] not in ("mgu", "lstm", "gru") or name.startswith("gru-ode")]
+TIMED_NAMES = [*ODE_NAMES, "mgu-timed", "lstm-timed", "gru-timed"]
+
+
+def base_name(name: str) -> str:
+    return name if name in lrcnet.CELLS else name.split("-")[0]
+
+
+def make_layer(name: str, input_size: int = 3, hidden_size: int = 4, **options: Any) -> Any:
+    """A float64 layer on the plain loop, so that laws of the equation are not laws of one kernel."""
+    options = {"dtype": torch.float64, **EXTRA.get(name, {}), **options}
+    if base_name(name) in ("ltc", "stc", "lrc", "lrcu"):
+        options.setdefault("backend", "reference")
+    return lrcnet.LAYERS[base_name(name)](input_size, hidden_size, **options)
+
+
+def make_cell(name: str, input_size: int = 3, hidden_size: int = 4, **options: Any) -> Any:
+    options = {"dtype": torch.float64, **EXTRA.get(name, {}), **options}
+    return lrcnet.CELLS[base_name(name)](input_size, hidden_size, **options)
+
+
+def state_map(function: Callable[[Tensor], Tensor], state: Any) -> Any:
+    """Apply to a state, be it a tensor or an LSTM's pair."""
+    return tuple(map(function, state)) if isinstance(state, tuple) else function(state)
+
+
+def random_state(layer: nn.Module, *shape: int) -> Any:
+    state = torch.randn(*shape, dtype=torch.float64) * 0.3
+    return (state, torch.randn_like(state)) if isinstance(layer, nn.LSTM | nn.LSTMCell) else state
+
+
+def random_dt(name: str, *shape: int) -> Tensor | None:
+    return torch.rand(*shape, dtype=torch.float64) if name in TIMED_NAMES else None
+
+
+def take(dt: Tensor | None, index: Any) -> Tensor | None:
+    return None if dt is None else dt[index]
