@@ -7,7 +7,6 @@ import pytest
 import torch
 from scipy.integrate import solve_ivp
 
-from lrcnet.tasks import neural_ode
 from lrcnet.tasks.neural_ode import ALTERNATIVES, SYSTEMS, System, find, trajectory, windows
 
 EVERY = [*SYSTEMS.values(), *ALTERNATIVES.values()]
@@ -122,11 +121,3 @@ def test_errors_name_what_must_hold():
         windows(torch.zeros(20, 2), generator=generator)
     with pytest.raises(ValueError, match="at least 1; got 0"):
         windows(torch.zeros(20, 2), 0, generator=generator)
-
-
-def test_examples_in_the_documentation_run():
-    import doctest
-
-    result = doctest.testmod(neural_ode, extraglobs={"torch": torch})
-    assert result.attempted > 5
-    assert result.failed == 0

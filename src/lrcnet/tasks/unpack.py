@@ -1,0 +1,110 @@
+"""Unpacks tar and zip archives, and lets nothing out of the folder they are unpacked into."""
+
+from __future__ import annotations
+
+import lzma
+import os
+import shutil
+import stat
+import tarfile
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import IO
+
+
+def _inside(name: str, archive: str) -> PurePosixPath:
+    """The member's path, once it is certain that it stays below the folder on every system."""
+    path = PurePosixPath(name)
+    windows = PureWindowsPath(name)
+    if path.is_absolute() or windows.drive or windows.root or ".." in path.parts or ".." in windows.parts:
+        raise ValueError(f"every path in {archive} must stay inside the folder it is unpacked into; {name!r} does not")
+    return path
+
+
+def _write(stream: IO[bytes], target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    # "x" never follows a link and never overwrites: a second member of the same name is an error.
+    with target.open("xb") as file:
+        shutil.copyfileobj(stream, file, 1 << 20)
+
+
+def _untar(path: Path, folder: Path) -> None:
+    with tarfile.open(path, "r|*") as archive:
+        for member in archive:
+            place = folder / _inside(member.name, path.name)
+            if member.isdir():
+                place.mkdir(parents=True, exist_ok=True)
+            elif member.isfile():
+                stream = archive.extractfile(member)
+                if stream is not None:
+                    _write(stream, place)
+            else:
+                raise ValueError(f"{path.name} must hold files and folders only; {member.name!r} is a link or a device")
+
+
+def _unzip(path: Path, folder: Path) -> None:
+    with zipfile.ZipFile(path) as archive:
+        for member in archive.infolist():
+            place = folder / _inside(member.filename, path.name)
+            kind = stat.S_IFMT(member.external_attr >> 16)
+            if member.is_dir():
+                place.mkdir(parents=True, exist_ok=True)
+            elif kind in (0, stat.S_IFREG):
+                with archive.open(member) as stream:
+                    _write(stream, place)
+            else:
+                raise ValueError(f"{path.name} must hold files and folders only; {member.filename!r} is a link")
+
+
+@contextmanager
+def unpacked(path: Path, scratch: Path) -> Iterator[Path]:
+    """The content of an archive in a folder that is gone when the block ends, whatever happens in it.
+
+    Args:
+        path: a .zip, .tar, .tar.gz or .tar.xz file.
+        scratch: where that folder is made.
+
+    Raises:
+        ValueError: for a path that leads out of the folder, a link, a device, or an archive that is cut off.
+    """
+    staging = Path(tempfile.mkdtemp(prefix=".unpacking-", dir=scratch))
+    folder = staging / "content"
+    folder.mkdir()
+    try:
+        try:
+            (_unzip if zipfile.is_zipfile(path) else _untar)(path, folder)
+        except (tarfile.TarError, zipfile.BadZipFile, lzma.LZMAError, zlib.error, EOFError) as error:
+            raise ValueError(f"{path.name} must be a whole tar or zip archive and is not ({error})") from error
+        except (FileExistsError, NotADirectoryError) as error:
+            raise ValueError(f"{path.name} must name each file once; {error.filename!r} comes twice") from error
+        yield folder
+    finally:
+        shutil.rmtree(staging)
+
+
+def unpack(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> Path:
+    """Unpacks an archive into a new folder, all of it or nothing.
+
+    Args:
+        path: a .zip, .tar, .tar.gz or .tar.xz file.
+        folder: must not exist yet; it appears in one step when everything is there.
+
+    Returns:
+        The folder.
+
+    Raises:
+        FileExistsError: when the folder exists.
+        ValueError: as in `unpacked`; nothing is left behind.
+    """
+    target = Path(folder)
+    if target.exists():
+        raise FileExistsError(f"the folder to unpack into must not exist yet; {target} does")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    # Staged beside the target, so that the last step is a rename within one file system.
+    with unpacked(Path(path), target.parent) as content:
+        content.rename(target)
+    return target
