@@ -1,0 +1,38 @@
+"""One file per table or figure of the paper: its title, the paper's numbers, the runs it needs, how it is drawn.
+
+`ARTEFACTS` names them all; to add one, write its module after the contract in `artefact.py` and add a line here.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import cast
+
+from lrcnet.errors import one_of
+from lrcnet.paper.artefact import Artefact
+
+ARTEFACTS: dict[str, str] = {
+    "architecture": "lrcnet.paper.architecture",
+    "elastance": "lrcnet.paper.elastance",
+    "setup": "lrcnet.paper.setup",
+    "neural-ode": "lrcnet.paper.neural_ode",
+    "classification": "lrcnet.paper.classification",
+}
+"""name -> module, in the order of a report."""
+
+
+def load(name: str) -> Artefact:
+    """The artefact of that name.
+
+    Raises:
+        ValueError: for an unknown name; the message lists the valid ones.
+
+    Example:
+        >>> load("elastance").TITLE
+        'The two shapes of the elastance'
+    """
+    module = importlib.import_module(ARTEFACTS[one_of("artefact", name, ARTEFACTS)])
+    return cast("Artefact", module)
+
+
+__all__ = ["ARTEFACTS", "Artefact", "load"]

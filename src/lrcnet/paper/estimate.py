@@ -1,0 +1,58 @@
+"""A number with its spread: what the paper prints and what the runs here give, in the same form."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over seeds.
+
+    Attributes:
+        mean: the mean.
+        std: standard deviation over the seeds, or None where there is none (one seed, or the paper prints none).
+        seeds: how many runs the mean is over.
+        diverged: how many further runs ended in NaN and are not in the mean.
+
+    Example:
+        >>> str(Estimate(0.019, 0.005, seeds=3))
+        '0.019 ± 0.005'
+    """
+
+    mean: float
+    std: float | None = None
+    seeds: int = 1
+    diverged: int = 0
+
+    def __str__(self) -> str:
+        digits = _digits(self.std if self.std else self.mean)
+        shown = f"{self.mean:.{digits}f}"
+        return shown if self.std is None else f"{shown} ± {self.std:.{digits}f}"
+
+
+def _digits(scale: float) -> int:
+    # Two significant digits of the spread say all there is to say; below 1e-6 the number is zero to a reader.
+    return min(6, max(0, 1 - math.floor(math.log10(abs(scale))))) if scale and math.isfinite(scale) else 3
+
+
+def mean_over_seeds(values: Sequence[float], diverged: int = 0) -> Estimate | None:
+    """Mean and standard deviation (with n - 1 in the denominator), or None without a value.
+
+    Args:
+        values: one number per finished seed.
+        diverged: runs that gave no number.
+
+    Example:
+        >>> mean_over_seeds([1.0, 3.0])
+        Estimate(mean=2.0, std=1.4142135623730951, seeds=2, diverged=0)
+    """
+    if not values:
+        return None
+    mean = math.fsum(values) / len(values)
+    if len(values) == 1:
+        return Estimate(mean, None, 1, diverged)
+    spread = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
+    return Estimate(mean, spread, len(values), diverged)

@@ -1,0 +1,91 @@
+"""Finished runs by what may be averaged: same task, variant, solver, model, budget and length, another seed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from lrcnet.paper.artefact import BUDGETS
+from lrcnet.paper.estimate import Estimate, mean_over_seeds
+from lrcnet.paper.finished import Finished
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs that differ in nothing but their seed.
+
+    Attributes:
+        task, variant, solver, model, budget: as in a result; the solver is "" where it is the model's own.
+        epochs: trained; iterations where the task counts these.
+        runs: one per seed.
+    """
+
+    task: str
+    variant: str
+    solver: str
+    model: str
+    budget: str
+    epochs: int
+    runs: tuple[Finished, ...]
+
+    @property
+    def finished(self) -> list[Finished]:
+        """Those that did not diverge."""
+        return [run for run in self.runs if run.result.status == "finished"]
+
+    @property
+    def diverged(self) -> int:
+        """How many diverged."""
+        return len(self.runs) - len(self.finished)
+
+    @property
+    def parameters(self) -> int:
+        """Trainable numbers of the model."""
+        return self.runs[0].result.parameters
+
+    def metric(self, name: str, scale: float = 1.0) -> Estimate | None:
+        """Mean over the seeds of a metric of the result, or None where no run has it."""
+        values = [scale * r.result.metrics[name] for r in self.finished if name in r.result.metrics]
+        return mean_over_seeds(values, self.diverged)
+
+    def seconds_per_epoch(self) -> float:
+        """Mean over the seeds."""
+        return sum(run.result.seconds_per_epoch for run in self.runs) / len(self.runs)
+
+    def total_seconds(self) -> float:
+        """Training time of one run, mean over the seeds."""
+        return sum(run.result.seconds_per_epoch * run.result.epochs for run in self.runs) / len(self.runs)
+
+
+def grouped(runs: Iterable[Finished], task: str) -> list[Group]:
+    """The groups of one task: long budgets first, then in order of variant, length and model.
+
+    A diverged run has fewer epochs than its siblings. It belongs to them all the same: it is put with the runs of the
+    fewest epochs above its own, or else with the most.
+    """
+    found: dict[tuple[str, str, str, str], dict[int, list[Finished]]] = {}
+    diverged: list[tuple[tuple[str, str, str, str], Finished]] = []
+    for run in runs:
+        result = run.result
+        if result.task != task:
+            continue
+        variant, _, solver = result.variant.partition("+")
+        key = (variant, solver, result.model, result.budget)
+        if result.status == "diverged":
+            diverged.append((key, run))
+        else:
+            found.setdefault(key, {}).setdefault(result.epochs, []).append(run)
+    for key, run in diverged:
+        lengths = found.setdefault(key, {})
+        fitting = [length for length in lengths if length >= run.result.epochs] or [max(lengths, default=0)]
+        lengths.setdefault(min(fitting) or run.result.epochs, []).append(run)
+    groups = [
+        Group(task, *key, epochs, tuple(members))
+        for key, lengths in found.items()
+        for epochs, members in lengths.items()
+    ]
+    return sorted(groups, key=lambda g: (_rank(g.budget), g.variant, -g.epochs, g.model, g.solver))
+
+
+def _rank(budget: str) -> int:
+    return -BUDGETS.index(budget) if budget in BUDGETS else -len(BUDGETS)
