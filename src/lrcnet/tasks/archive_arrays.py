@@ -59,6 +59,10 @@ def _read_member(stream: IO[bytes]) -> NDArray[Any]:
     return value
 
 
+# What a stream of bytes that is no honest array can raise on its way through numpy and pickle.
+_DISHONEST = (pickle.UnpicklingError, ValueError, TypeError, AttributeError, LookupError, ArithmeticError, MemoryError)
+
+
 def read_arrays(path: Path, names: tuple[str, ...]) -> dict[str, NDArray[Any]]:
     """Reads some one-dimensional arrays of an .npz file, object arrays of lists included.
 
@@ -73,19 +77,21 @@ def read_arrays(path: Path, names: tuple[str, ...]) -> dict[str, NDArray[Any]]:
         ValueError: for a file that is not a whole .npz, lacks an array, or whose pickles hold anything but arrays,
             lists and numbers.
     """
+    result = {}
     try:
         with zipfile.ZipFile(path) as archive:
-            missing = [name for name in names if f"{name}.npy" not in archive.namelist()]
-            if missing:
-                raise ValueError(f"{path.name} must hold the arrays {list(names)}; it lacks {missing}")
-            result = {}
+            present = archive.namelist()
             for name in names:
+                if f"{name}.npy" not in present:
+                    continue
                 with archive.open(f"{name}.npy") as stream:
                     result[name] = _read_member(stream)
-            return result
-    except pickle.UnpicklingError as error:
-        raise ValueError(
-            f"{path.name} must hold arrays of numbers and lists only; it has something else ({error})"
-        ) from (error)
     except (zipfile.BadZipFile, zlib.error, EOFError) as error:
         raise ValueError(f"{path.name} must be a whole .npz file and is not ({error}); get it again") from error
+    except _DISHONEST as error:
+        reason = str(error) or type(error).__name__
+        raise ValueError(f"{path.name} must hold arrays of numbers and lists only and does not ({reason})") from error
+    missing = [name for name in names if name not in result]
+    if missing:
+        raise ValueError(f"{path.name} must hold the arrays {list(names)}; it lacks {missing}")
+    return result

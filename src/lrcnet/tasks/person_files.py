@@ -151,12 +151,14 @@ def read_coarse(path: Path) -> tuple[Recording, ...]:
         ValueError: for a file that lacks an array or whose arrays do not fit together.
     """
     wanted = ("sequence", "sequence_names", "tag", "tag_names", "xyz_decimetre", "activity", "activity_names")
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            missing = [name for name in wanted if name not in archive.files]
-            arrays = {name: archive[name] for name in wanted if name in archive.files}
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError) as error:
-        raise ValueError(f"{path.name} must be a whole .npz file and is not ({error})") from error
+    # numpy leaves a file open when it is no archive, hence a handle of our own.
+    with path.open("rb") as file:
+        try:
+            with np.load(file, allow_pickle=False) as archive:
+                missing = [name for name in wanted if name not in archive.files]
+                arrays = {name: archive[name] for name in wanted if name in archive.files}
+        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError) as error:
+            raise ValueError(f"{path.name} must be a whole .npz file and is not ({error})") from error
     if missing:
         raise ValueError(f"{path.name} must hold the arrays {list(wanted)}; it lacks {missing}")
     sequence = arrays["sequence"]
