@@ -10,6 +10,9 @@ import lrcnet
 settings.register_profile("lrcnet", derandomize=True, deadline=None, print_blob=True)
 settings.load_profile("lrcnet")
 
+# Test networks are tiny: threads would only wait for each other. Tests of threading set their own number.
+torch.set_num_threads(1)
+
 
 @pytest.fixture(autouse=True)
 def _seed() -> None:

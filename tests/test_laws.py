@@ -149,7 +149,7 @@ def test_bidirectional_equals_two_runs(name: str) -> None:
 def test_samples_with_their_own_dt_equal_their_runs_alone(name: str) -> None:
     layer = make_layer(name)
     x, dt = series(6, 5, 3), torch.rand(6, 5, dtype=torch.float64) * torch.tensor([0.01, 0.3, 1.0, 1.5, 0.0])
-    output, last = layer(x, dt=dt)
+    output, _ = layer(x, dt=dt)
     for sample in range(5):
         alone, _ = layer(x[:, sample], dt=dt[:, sample])
         tolerance = ADAPTIVE if "dopri5" in name else PER_SAMPLE_DT
@@ -183,10 +183,8 @@ def test_cells_and_layers_agree(name: str) -> None:
     layer, cell = make_layer(name), make_cell(name)
     if isinstance(cell, lrcnet.LSTMCell | lrcnet.GRUCell):
         cell.load_state_dict({key.removesuffix("_l0"): value for key, value in layer.state_dict().items()})
-    elif "timed" not in name:
-        cell.load_state_dict(layer.cells[0].state_dict())
     else:
-        cell.load_state_dict({key: value for key, value in layer.cells[0].state_dict().items()})
+        cell.load_state_dict(layer.cells[0].state_dict())
     x, dt = series(2, 3), random_dt(name, 2)
     state = random_state(cell, 2, 4)
     _, last = layer(x[None], state_map(lambda s: s[None], state), dt=take(dt, None))

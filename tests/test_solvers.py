@@ -108,8 +108,8 @@ def test_divergence_is_reported_and_not_returned_as_nan_without_a_word() -> None
     layer = lrcnet.LTC(3, 8, solver="euler", unfolds=1, backend="reference")
     circuit = layer.circuit()
     layer.load_circuit({**circuit, "g": circuit["g"] * 100})
+    x = torch.zeros(200, 2, 3)
     with pytest.warns(lrcnet.DivergenceWarning, match=r"at step \d+ of sample 1"):
-        x = torch.zeros(200, 2, 3)
         layer(x, torch.tensor([[[0.0] * 8, [1e30] * 8]]), dt=torch.tensor([0.0, 1.0]).expand(200, 2))
     model = lrcnet.NeuralODE(lambda t, y: y * y, solver="euler")
     with pytest.raises(lrcnet.DivergenceError, match="time index"):

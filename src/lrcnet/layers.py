@@ -213,6 +213,36 @@ class LiquidLayer(RecurrentLayer):
         """Take over a circuit, whatever parametrisation it came from; the inverse of `circuit`."""
         self._cell(layer, reverse).load_circuit(circuit)
 
+    def step(self, x: Tensor, state: Tensor | None = None, dt: float | Tensor | None = None) -> tuple[Tensor, Tensor]:
+        answer = None if torch.is_grad_enabled() else self._stream(x, state, dt)
+        return super().step(x, state, dt) if answer is None else answer
+
+    def _stream(self, x: Tensor, state: Tensor | None, dt: float | Tensor | None) -> tuple[Tensor, Tensor] | None:
+        """A step of one layer without gradient by the kernel's shortest way; None where the general way must serve.
+
+        A stream is often one sample at a time, and there checks and dispatch cost more than the arithmetic. So this
+        only asks whether all is as it should be, and leaves saying what is not to the general way.
+        """
+        cells: Any = self._modules["cells"]
+        shape = x.shape
+        batched = len(shape) == 2
+        expected = (1, *shape[:-1], self.hidden_size)
+        if (
+            len(cells._modules) != 1
+            or not (batched or len(shape) == 1)
+            or shape[-1] != self.input_size
+            or not (dt is None or (isinstance(dt, float) and 0 <= dt < float("inf")))
+            or not (state is None or (state.shape == expected and state.dtype is x.dtype))
+            or torch.is_autocast_enabled(x.device.type)
+        ):
+            return None
+        cell = cells._modules["0"]
+        if cell._parameters["k"].dtype is not x.dtype:
+            return None
+        start = x.new_zeros(expected) if state is None else state
+        new = cell.stream(x if batched else x.unsqueeze(0), start, 1.0 if dt is None else dt)
+        return None if new is None else (cell.read_out(new[0]), new)
+
     def _cell(self, layer: int, reverse: bool) -> LiquidCell:
         if not 0 <= layer < self.num_layers:
             raise ValueError(f"layer must be from 0 to {self.num_layers - 1}, but is {layer}")

@@ -72,6 +72,7 @@ class LiquidCell(LiquidParameters, ODECell):
             device=device,
             dtype=dtype,
         )
+        self.maps_output = output_map
         solver = one_of(f"solver of {name}", solver or self.solvers[0], self.solvers)
         self.set_solver(solver, self.default_unfolds if unfolds is None else unfolds, negative_dt)
         self.backend = one_of("backend", backend, BACKENDS)
@@ -83,7 +84,7 @@ class LiquidCell(LiquidParameters, ODECell):
         return liquid.split(values, held, h, self.saturated)
 
     def read_out(self, h: Tensor) -> Tensor:
-        return liquid.affine(h, self.output_scale, self.output_shift)
+        return liquid.affine(h, self.output_scale, self.output_shift) if self.maps_output else h
 
     def scan(self, x: Tensor, h: Tensor, dt: float | Tensor, *, batch_major: bool = False) -> Tensor:
         if not self._fuses(x):
@@ -102,22 +103,33 @@ class LiquidCell(LiquidParameters, ODECell):
             dt = dt.expand(x.shape[0], 1).transpose(0, 1)
         return kernels.scan(x.unsqueeze(0), h, dt, batch_first=False, **arguments)[0]
 
+    def stream(self, x: Tensor, h: Tensor, dt: float) -> Tensor | None:
+        """One step of x (B, n) and h of B * m numbers, past torch's dispatcher and without gradient; shaped like h.
+
+        None where the kernel cannot serve.
+        """
+        if self.backend == "reference" or not h.is_contiguous() or kernels.reasons(x, solver=self.solver):
+            return None
+        return kernels.step(x, h, dt, **self._kernel_arguments())
+
     def _kernel_arguments(self) -> dict[str, Any]:
         """The kernel clamps and maps by itself, so it gets the stored values where they are the circuit's own."""
-        stored = self if self.constraint == "clamp" else self.values()
-        slope, offset = getattr(self, self._slope), getattr(self, self._offset)
+        # nn.Module's attribute look-up is slow enough to be seen in a single step.
+        stored = self._parameters
+        if self.constraint != "clamp" or self.parametrisation != "ab" or "parametrizations" in self._modules:
+            stored = self.values()._asdict()  # type: ignore[assignment]
         return {
-            "a": slope,
-            "b": offset if self.parametrisation == "ab" else -slope * offset,
-            "g": stored.g,
-            "k": self.k,
-            "g_l": stored.g_l,
-            "e_l": self.e_l,
-            "o": self.o,
-            "p": self.p,
-            "k_eps": stored.k_eps,
-            "input_scale": self.input_scale,
-            "input_shift": self.input_shift,
+            "a": stored["a"],
+            "b": stored["b"],
+            "g": stored["g"],
+            "k": stored["k"],
+            "g_l": stored["g_l"],
+            "e_l": stored["e_l"],
+            "o": stored["o"],
+            "p": stored["p"],
+            "k_eps": stored["k_eps"],
+            "input_scale": stored["input_scale"],
+            "input_shift": stored["input_shift"],
             "saturated": self.saturated,
             "elastance": self.elastance,
             "solver": self.solver,
