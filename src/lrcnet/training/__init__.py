@@ -4,6 +4,7 @@ Nothing heavy is imported before a run starts.
 """
 
 from lrcnet.training.result import Result
+from lrcnet.training.run import run
 from lrcnet.training.spec import RunSpec
 
-__all__ = ["Result", "RunSpec"]
+__all__ = ["Result", "RunSpec", "run"]

@@ -33,6 +33,7 @@ class RunSpec:
         clip: largest norm of the gradient, None for no clipping.
         schedule: of the learning rate, "constant" or "cosine" (down to 0 at the last step).
         samples: take only so many samples of each split, for smoke runs.
+        devices, nodes: processes per node, and nodes, that share each step; every process takes `batch_size` samples.
         options: further arguments of the model, such as {"units": 32, "parametrisation": "ab"}.
 
     Example:
@@ -54,13 +55,15 @@ class RunSpec:
     clip: float | None = None
     schedule: str = "constant"
     samples: int | None = None
+    devices: int = 1
+    nodes: int = 1
     options: Mapping[str, Option] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         one_of("schedule", self.schedule, SCHEDULES)
         one_of("budget", self.budget, BUDGETS)
         positive_size("seed", self.seed, least=0)
-        for name in ("epochs", "iterations", "batch_size", "samples"):
+        for name in ("epochs", "iterations", "batch_size", "samples", "devices", "nodes"):
             if getattr(self, name) is not None:
                 positive_size(name, getattr(self, name))
         for name in ("learning_rate", "clip"):
@@ -69,10 +72,6 @@ class RunSpec:
                 raise ValueError(f"{name} must be above 0, but is {value}")
         # Sorted, so that equal options give equal files.
         object.__setattr__(self, "options", dict(sorted(self.options.items())))
-
-    def length_field(self) -> str:
-        """Which field says how long the run is: "iterations" if that is given, else "epochs"."""
-        return "epochs" if self.iterations is None else "iterations"
 
     def identity(self) -> dict[str, Any]:
         """Everything that decides the first epoch's numbers, and so what a longer run may have in common with this.
@@ -139,6 +138,8 @@ FLAGS = {
     "--clip": "clip",
     "--schedule": "schedule",
     "--samples": "samples",
+    "--devices": "devices",
+    "--nodes": "nodes",
 }
 """Flags of `lrcnet train` by the field that they set."""
 _DEFAULTS = {f.name: f.default if f.default is not MISSING else {} for f in fields(RunSpec)}

@@ -1,0 +1,63 @@
+"""TensorBoard, Weights & Biases and MLflow beside the CSV file that every run writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from lrcnet.errors import one_of
+from lrcnet.training.checkpoint import Row
+from lrcnet.training.spec import RunSpec
+
+LOGGERS = ("tensorboard", "wandb", "mlflow")
+
+
+class Loggers:
+    """Hands each row of metrics to the services that were asked for.
+
+    Args:
+        names: among `LOGGERS`.
+        place: the run's folder; what a service keeps in files goes below it.
+        spec: the run, stored as its parameters.
+    """
+
+    def __init__(self, names: tuple[str, ...], place: Path, spec: RunSpec) -> None:
+        self._loggers: list[Any] = [_make(one_of("logger", name, LOGGERS), place, spec) for name in names]
+        for logger in self._loggers:
+            logger.log_hyperparams(spec.as_dict())
+
+    def log(self, row: Row, unit: str) -> None:
+        """Pass a row on, its epoch or iteration as the step."""
+        for logger in self._loggers:
+            logger.log_metrics({name: value for name, value in row.items() if name != unit}, step=int(row[unit]))
+
+    def __enter__(self) -> Loggers:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for logger in self._loggers:
+            logger.finalize("success" if kind is None else "failed")
+
+
+def _make(name: str, place: Path, spec: RunSpec) -> Any:
+    run = spec.folder_name()
+    try:
+        if name == "tensorboard":
+            from lightning.fabric.loggers import TensorBoardLogger
+
+            return TensorBoardLogger(place, name="tensorboard", version="")
+        if name == "wandb":
+            from lightning.pytorch.loggers import WandbLogger
+
+            # The same id after a kill: the service then goes on with the same run.
+            return WandbLogger(name=run, id=run, save_dir=place, project="lrcnet", resume="allow")
+        from lightning.pytorch.loggers import MLFlowLogger
+
+        return MLFlowLogger(experiment_name="lrcnet", run_name=run, save_dir=str(place / "mlflow"))
+    except ImportError as error:
+        raise ImportError(
+            f"--{name} needs {name}, which is not installed; run: pip install 'lrcnet[{name}]'"
+        ) from error
