@@ -16,7 +16,7 @@ from lrcnet.cells.base import Cell
 from lrcnet.cells.gated import no_time, with_time
 from lrcnet.cells.liquid import LiquidCell
 from lrcnet.errors import positive_size
-from lrcnet.sequence import Dt, Sequences, check_dropout, first_state, raised, read
+from lrcnet.sequence import Dt, Sequences, check_dropout, first_state, raised, read, under_autocast
 
 
 class RecurrentLayer(nn.Module):
@@ -98,7 +98,7 @@ class RecurrentLayer(nn.Module):
             The output (T, B, D*m), laid out as the input, and the last states (L*D, B, m).
         """
         like = next(self.parameters())
-        if torch.is_autocast_enabled(like.device.type):
+        if under_autocast(like):
             # Half-precision states would lose what a small dt adds: raise the input and compute in full precision.
             with torch.autocast(like.device.type, enabled=False):
                 return self._run(raised(input, like.dtype), raised(hx, like.dtype), raised(dt, like.dtype), like)
@@ -233,7 +233,7 @@ class LiquidLayer(RecurrentLayer):
             or shape[-1] != self.input_size
             or not (dt is None or (isinstance(dt, float) and 0 <= dt < float("inf")))
             or not (state is None or (state.shape == expected and state.dtype is x.dtype))
-            or torch.is_autocast_enabled(x.device.type)
+            or under_autocast(x)
         ):
             return None
         cell = cells._modules["0"]

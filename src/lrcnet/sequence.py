@@ -232,6 +232,11 @@ def check_dropout(dropout: float, num_layers: int) -> float:
     return float(dropout)
 
 
+def under_autocast(tensor: Tensor) -> bool:
+    """Whether autocast is on for the tensor's device."""
+    return not tensor.is_meta and torch.is_autocast_enabled(tensor.device.type)
+
+
 def raised(given: Given, dtype: torch.dtype) -> Given:
     """Half-precision tensors in the given dtype, everything else as it is."""
     if isinstance(given, PackedSequence):

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
 from lrcnet.cells.gated import no_time, reset_torch_rnn, with_time
-from lrcnet.sequence import Dt, check_dropout, first_state, raised, read
+from lrcnet.sequence import Dt, check_dropout, first_state, raised, read, under_autocast
 
 State = Tensor | tuple[Tensor, Tensor]
 
@@ -67,7 +67,7 @@ class _TimedLayer(nn.Module):
         if dt is not None and not self.time_feature:
             raise ValueError(no_time(self.mode))
         like = next(self.parameters())
-        if torch.is_autocast_enabled(like.device.type):
+        if under_autocast(like):
             with torch.autocast(like.device.type, enabled=False):
                 return self._run(raised(input, like.dtype), _raised_state(hx, like.dtype), raised(dt, like.dtype), like)
         return self._run(input, hx, dt, like)
