@@ -46,7 +46,7 @@ def _make(name: str, place: Path, spec: RunSpec) -> Any:
     run = spec.folder_name()
     try:
         if name == "tensorboard":
-            from lightning.fabric.loggers import TensorBoardLogger
+            from lightning.fabric.loggers.tensorboard import TensorBoardLogger
 
             return TensorBoardLogger(place, name="tensorboard", version="")
         if name == "wandb":
