@@ -1,0 +1,133 @@
+"""Batched Jacobians of one step, y = [h, x] -> o = Q h_new, on the reference path with torch.func.
+
+Axes: N points, m states, n inputs, J = m + n, K outputs.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from lrcnet import liquid
+from lrcnet.cells.liquid import LiquidCell
+from lrcnet.liquid import Circuit
+from lrcnet.solvers import SOLVERS, DormandPrince, ExplicitRungeKutta
+from lrcnet.theory.network import Network
+
+# Numbers per intermediate: small enough to stay in the cache, large enough to hide the cost of a call.
+CHUNK = 1 << 19
+
+# (h (N, m), d (N, 1)) -> a value of each unit (N, m) and its derivative (N, m, J).
+UnitMap = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+
+
+def output_jacobian(network: Network, h: Tensor, x: Tensor, dt: float | Tensor) -> Tensor:
+    """do/dy (N, K, J) at states h (N, m) and inputs x (N, n), for a step dt, a number or (N,); differentiable.
+
+    The slope of a liquid unit, and its hybrid or exponential step, is a function of y that no other unit's enters: all
+    rows of the Jacobian come from one backward pass; stages and unfoldings follow by the chain rule. Other cells take
+    one backward pass per output.
+    """
+    d = torch.as_tensor(dt, dtype=h.dtype, device=h.device).expand(h.shape[0])
+    if network.solver == "dopri5":
+        raise ValueError(
+            "the Jacobian of an adaptive solver cannot be batched, but the solver is 'dopri5'; build the model with a "
+            "fixed-step solver"
+        )
+    if isinstance(network.cell, LiquidCell):
+        assert network.circuit is not None
+        return network.readout @ _unfolded(network.circuit, network.cell, h, x, (d / network.unfolds).unsqueeze(-1))
+    return _by_output(network, h, x, d)
+
+
+def points_per_chunk(network: Network) -> int:
+    """How many points to take at once, so that an intermediate has about `CHUNK` numbers."""
+    m, n = network.hidden_size, network.input_size
+    passes = 1 if isinstance(network.cell, LiquidCell) else network.readout.shape[0]
+    return max(1, CHUNK // (m * (m + n) * passes))
+
+
+def _unfolded(circuit: Circuit, cell: LiquidCell, h: Tensor, x: Tensor, d: Tensor) -> Tensor:
+    """dh_new/dy (N, m, J) over all unfoldings of size d (N, 1)."""
+    method, m = SOLVERS[cell.solver], cell.hidden_size
+    assert not isinstance(method, DormandPrince)
+    total = torch.eye(m, h.shape[1] + x.shape[1], dtype=h.dtype, device=h.device).expand(h.shape[0], -1, -1)
+    if isinstance(method, ExplicitRungeKutta):
+        slope = _unit_map(circuit, x, lambda decay, drive, h, d: drive - decay * h, cell.saturated)
+        for _ in range(cell.unfolds):
+            h, total = _explicit(method, slope, h, total, d)
+        return total
+    stepped = _unit_map(
+        circuit, x, lambda decay, drive, h, d: method.step(lambda _: (decay, drive), h, d), cell.saturated
+    )
+    for _ in range(cell.unfolds):
+        h, jacobian = stepped(h, d)
+        total = _chain(jacobian, total)
+    return total
+
+
+def _explicit(method: ExplicitRungeKutta, slope: UnitMap, h: Tensor, total: Tensor, d: Tensor) -> tuple[Tensor, Tensor]:
+    """One explicit step of h and of its derivative (N, m, J), stage by stage."""
+    slopes: list[tuple[Tensor, Tensor]] = []
+    for row in method.matrix:
+        stage, moved = h, total
+        for factor, (value, jacobian) in zip(row, slopes, strict=True):
+            if factor:
+                stage = stage + d * factor * value
+                moved = moved + d.unsqueeze(-1) * factor * jacobian
+        value, jacobian = slope(stage, d)
+        slopes.append((value, _chain(jacobian, moved)))
+    for weight, (value, jacobian) in zip(method.weights, slopes, strict=True):
+        h = h + d * weight * value
+        total = total + d.unsqueeze(-1) * weight * jacobian
+    return h, total
+
+
+def _chain(jacobian: Tensor, inner: Tensor) -> Tensor:
+    """d/dy of a map of [h(y), x] with this Jacobian (N, m, J), where inner (N, m, J) is dh/dy."""
+    m = inner.shape[-2]
+    through = jacobian[..., :m] @ inner
+    return torch.cat([through[..., :m], through[..., m:] + jacobian[..., m:]], -1)
+
+
+def _unit_map(
+    circuit: Circuit, x: Tensor, formula: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor], saturated: bool
+) -> UnitMap:
+    """formula(decay, drive, h, d) of every unit as a function of y = [h, x], with its derivative."""
+
+    # One unit alone is a network whose state sends no synapse, and that gets the whole of y as its input.
+    def one(letters: dict[str, Tensor], h: Tensor, y: Tensor, d: Tensor) -> Tensor:
+        unit = Circuit(**letters)
+        decay, drive = liquid.split(unit, liquid.input_currents(unit, y), h, saturated)
+        return formula(decay, drive, h, d).squeeze(0)
+
+    alone = {name: _alone(values) for name, values in circuit._asdict().items() if values is not None}
+    by_unit = torch.func.vmap(torch.func.grad_and_value(one, argnums=(1, 2)), (0, 0, None, None))
+    by_point = torch.func.vmap(by_unit, (None, 0, 0, 0))
+
+    def both(h: Tensor, d: Tensor) -> tuple[Tensor, Tensor]:
+        (own, jacobian), value = by_point(alone, h.unsqueeze(-1), torch.cat([h, x], -1), d)
+        diagonal = torch.diag_embed(own.squeeze(-1))
+        return value, jacobian + torch.nn.functional.pad(diagonal, (0, x.shape[-1]))
+
+    return both
+
+
+def _alone(values: Tensor) -> Tensor:
+    """A letter of the circuit by unit: (m,) -> (m, 1); (J, m) -> (m, 1 + J, 1), a silent synapse first."""
+    if values.dim() == 1:
+        return values.unsqueeze(-1)
+    return torch.nn.functional.pad(values.t(), (1, 0)).unsqueeze(-1)
+
+
+def _by_output(network: Network, h: Tensor, x: Tensor, d: Tensor) -> Tensor:
+    """do/dy (N, K, J) of any cell, by torch.func.jacrev."""
+    cell, m = network.cell, network.hidden_size
+    values = cell.values()
+
+    def output(y: Tensor, d: Tensor) -> Tensor:
+        state = cell.advance(values, cell.hold(values, y[None, m:]), y[None, :m], d.reshape(1, 1))
+        return (state @ network.readout.t()).squeeze(0)
+
+    jacobian: Tensor = torch.func.vmap(torch.func.jacrev(output))(torch.cat([h, x], -1), d)
+    return jacobian
