@@ -12,13 +12,13 @@ from lrcnet.errors import one_of
 from lrcnet.paper.artefact import Artefact
 
 ARTEFACTS: dict[str, str] = {
-    "architecture": "lrcnet.paper.architecture",
     "elastance": "lrcnet.paper.elastance",
-    "setup": "lrcnet.paper.setup",
-    "neural-ode": "lrcnet.paper.neural_ode",
+    "architecture": "lrcnet.paper.architecture",
     "classification": "lrcnet.paper.classification",
+    "neural-ode": "lrcnet.paper.neural_ode",
+    "setup": "lrcnet.paper.setup",
 }
-"""name -> module, in the order of a report."""
+"""name -> module, in the order of the paper, which is that of a report."""
 
 
 def load(name: str) -> Artefact:

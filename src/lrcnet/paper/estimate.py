@@ -16,19 +16,21 @@ class Estimate:
         std: standard deviation over the seeds, or None where there is none (one seed, or the paper prints none).
         seeds: how many runs the mean is over.
         diverged: how many further runs ended in NaN and are not in the mean.
+        digits: to show after the point; None shows two digits of the spread.
 
     Example:
         >>> str(Estimate(0.019, 0.005, seeds=3))
-        '0.019 ± 0.005'
+        '0.0190 ± 0.0050'
     """
 
     mean: float
     std: float | None = None
     seeds: int = 1
     diverged: int = 0
+    digits: int | None = None
 
     def __str__(self) -> str:
-        digits = _digits(self.std if self.std else self.mean)
+        digits = _digits(self.std if self.std else self.mean) if self.digits is None else self.digits
         shown = f"{self.mean:.{digits}f}"
         return shown if self.std is None else f"{shown} ± {self.std:.{digits}f}"
 
@@ -38,21 +40,22 @@ def _digits(scale: float) -> int:
     return min(6, max(0, 1 - math.floor(math.log10(abs(scale))))) if scale and math.isfinite(scale) else 3
 
 
-def mean_over_seeds(values: Sequence[float], diverged: int = 0) -> Estimate | None:
+def mean_over_seeds(values: Sequence[float], diverged: int = 0, digits: int | None = None) -> Estimate | None:
     """Mean and standard deviation (with n - 1 in the denominator), or None without a value.
 
     Args:
         values: one number per finished seed.
         diverged: runs that gave no number.
+        digits: to show after the point.
 
     Example:
-        >>> mean_over_seeds([1.0, 3.0])
-        Estimate(mean=2.0, std=1.4142135623730951, seeds=2, diverged=0)
+        >>> str(mean_over_seeds([1.0, 3.0]))
+        '2.0 ± 1.4'
     """
     if not values:
         return None
     mean = math.fsum(values) / len(values)
     if len(values) == 1:
-        return Estimate(mean, None, 1, diverged)
+        return Estimate(mean, None, 1, diverged, digits)
     spread = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
-    return Estimate(mean, spread, len(values), diverged)
+    return Estimate(mean, spread, len(values), diverged, digits)

@@ -58,7 +58,7 @@ def read_runs(folder: str | os.PathLike[str]) -> list[Finished]:
 
     Raises:
         FileNotFoundError: if the folder does not exist.
-        ValueError: if a result in it is broken, or there is none.
+        ValueError: if a result in it is broken.
     """
     root = Path(folder)
     if not root.is_dir():

@@ -43,10 +43,10 @@ class Group:
         """Trainable numbers of the model."""
         return self.runs[0].result.parameters
 
-    def metric(self, name: str, scale: float = 1.0) -> Estimate | None:
-        """Mean over the seeds of a metric of the result, or None where no run has it."""
+    def metric(self, name: str, scale: float = 1.0, digits: int | None = None) -> Estimate | None:
+        """Mean over the seeds of a metric of the result, times a scale, or None where no run has it."""
         values = [scale * r.result.metrics[name] for r in self.finished if name in r.result.metrics]
-        return mean_over_seeds(values, self.diverged)
+        return mean_over_seeds(values, self.diverged, digits)
 
     def seconds_per_epoch(self) -> float:
         """Mean over the seeds."""
