@@ -1,0 +1,152 @@
+"""The page in a real browser: narrow and wide, light, dark and on paper."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+
+
+def refuse(reason):
+    """A skip, except where everything must be there: then a failure."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"with CI=true the browser tests must run, but {reason}")
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    found = next((path for name in ("chromium", "chromium-browser") if (path := shutil.which(name))), None)
+    if found is None:
+        refuse("there is no chromium on this machine; install Debian's package chromium")
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        refuse("playwright is not installed; run: pip install playwright")
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=found, args=ARGUMENTS)
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def opened(browser, page):
+    """Opens the report offline; anything on the console, and any request beside the page's own, fails the test."""
+    contexts, complaints = [], []
+
+    def open_at(width, scheme="light"):
+        context = browser.new_context(
+            viewport={"width": width, "height": 844}, color_scheme=scheme, offline=True, reduced_motion="reduce"
+        )
+        contexts.append(context)
+        tab = context.new_page()
+        tab.on("console", lambda message: complaints.append(message.text))
+        tab.on("pageerror", lambda error: complaints.append(str(error)))
+        tab.on("request", lambda r: complaints.append(r.url) if not r.url.startswith(("file:", "data:")) else None)
+        tab.goto(Path(page).as_uri())
+        return tab
+
+    yield open_at
+    for context in contexts:
+        context.close()
+    assert not complaints
+
+
+@pytest.mark.parametrize("width", [320, 390, 768, 1280])
+def test_the_page_does_not_overflow_sideways(opened, width):
+    tab = opened(width)
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    beyond = tab.evaluate(
+        """() => [...document.querySelectorAll('h1,h2,p,li,caption,td,th,figcaption,summary')]
+        .filter(e => !e.closest('.table, figure, pre, thead') && e.getBoundingClientRect().right > innerWidth + 1)
+        .map(e => e.textContent.slice(0, 60))"""
+    )
+    assert not beyond
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_every_table_and_picture_can_be_seen(opened, width):
+    tab = opened(width)
+    hidden = tab.evaluate(
+        """() => [...document.querySelectorAll('table, figure svg')]
+        .filter(e => { const b = e.getBoundingClientRect(); return b.width < 150 || b.height < 40 })
+        .map(e => e.outerHTML.slice(0, 80))"""
+    )
+    assert not hidden
+    assert tab.locator("table").count() >= 12
+
+
+def test_on_a_phone_no_cell_is_cut_off(opened):
+    cut = opened(390).evaluate(
+        """() => [...document.querySelectorAll('tbody td, tbody th')]
+        .filter(e => getComputedStyle(e).display !== 'none' && e.scrollWidth > e.clientWidth + 1)
+        .map(e => e.textContent)"""
+    )
+    assert not cut
+
+
+CONTRAST = """() => {
+  const linear = c => { c /= 255; return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4 };
+  const light = c => { const [r, g, b] = c.match(/[\\d.]+/g).map(Number);
+    return 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b) };
+  const behind = e => { for (; e; e = e.parentElement) {
+    const c = getComputedStyle(e).backgroundColor; if (!/, 0\\)$|transparent/.test(c)) return c }
+    return 'rgb(255, 255, 255)' };
+  const poor = new Set();
+  for (const e of document.querySelectorAll('h1,h2,p,a,li,td,th,caption,figcaption,summary,.verdict,.conditions,b')) {
+    const pair = [light(getComputedStyle(e).color), light(behind(e))].sort((a, b) => b - a);
+    if ((pair[0] + 0.05) / (pair[1] + 0.05) < 4.5) poor.add(e.className + ' ' + e.textContent.slice(0, 40));
+  }
+  return [...poor];
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_has_enough_contrast(opened, scheme):
+    assert not opened(1280, scheme).evaluate(CONTRAST)
+
+
+def test_dark_mode_is_dark_and_takes_the_pictures_along(opened):
+    tab = opened(1280, "dark")
+    assert tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 27)"
+    ink = tab.evaluate("getComputedStyle(document.querySelector('figure svg')).color")
+    assert ink == "rgb(232, 234, 237)"
+
+
+def test_the_keyboard_reaches_the_contents_and_the_tables(opened):
+    tab = opened(1280)
+    tab.keyboard.press("Tab")
+    assert tab.evaluate("document.activeElement.getAttribute('href')") == "#elastance"
+    assert tab.locator(".table[tabindex='0']").count() == tab.locator(".table").count()
+
+
+def test_it_prints(opened, tmp_path):
+    pdf = opened(1280).pdf(path=tmp_path / "report.pdf", format="A4")
+    assert pdf.startswith(b"%PDF")
+    pages = pdf.count(b"/Type /Page\n") or pdf.count(b"/Type /Page")
+    assert 5 <= pages <= 60
+
+
+def test_on_paper_nothing_is_cut_off(browser, page):
+    # A4 less its margins is 182 mm wide, 688 pixels; where a table is wider, its last columns would be lost.
+    context = browser.new_context(viewport={"width": 688, "height": 1000})
+    tab = context.new_page()
+    tab.emulate_media(media="print")
+    tab.goto(Path(page).as_uri())
+    wide = tab.evaluate(
+        "() => [...document.querySelectorAll('table')].filter(t => t.getBoundingClientRect().right > 689)"
+        ".map(t => t.caption.textContent + ' ' + t.getBoundingClientRect().right)"
+    )
+    context.close()
+    assert not wide
