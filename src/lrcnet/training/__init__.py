@@ -3,8 +3,9 @@
 Nothing heavy is imported before a run starts.
 """
 
+from lrcnet.training.grid import run_all
 from lrcnet.training.result import Result
 from lrcnet.training.run import run
 from lrcnet.training.spec import RunSpec
 
-__all__ = ["Result", "RunSpec", "run"]
+__all__ = ["Result", "RunSpec", "run", "run_all"]

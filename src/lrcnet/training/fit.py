@@ -16,13 +16,13 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from lrcnet.constraints import project_
 from lrcnet.errors import DivergenceError, DivergenceWarning
 from lrcnet.models import build, parameter_count
 from lrcnet.tasks import Task, find
 from lrcnet.training import checkpoint, folder
 from lrcnet.training.checkpoint import Row
 from lrcnet.training.loggers import Loggers
+from lrcnet.training.loop import train
 from lrcnet.training.optimiser import make_optimiser, make_schedule
 from lrcnet.training.problem import Problem, Share
 from lrcnet.training.progress import Bar
@@ -172,10 +172,22 @@ class Fit:
         stop = problem.stop_after(progress.done)
         torch.manual_seed(problem.generator(progress.done, 1).initial_seed())
         started = time.perf_counter()
-        loss = self._train(progress.done, stop, bar)
+        sums = train(
+            self.fabric,
+            problem,
+            self.model,
+            self.optimiser,
+            schedule=self.schedule,
+            done=progress.done,
+            stop=stop,
+            clip=self.spec.clip,
+            on_step=bar.step,
+        )
+        losses, samples = self._sum(torch.tensor(sums, dtype=torch.float64)).tolist()
         seconds = time.perf_counter() - started
         rate = self.schedule(problem.steps(stop) - 1)
-        row: Row = {problem.unit: stop, "learning_rate": rate, "train_loss": loss, **problem.evaluate(self.network)}
+        row: Row = {problem.unit: stop, "learning_rate": rate, "train_loss": losses / samples}
+        row |= problem.evaluate(self.network)
         _refuse_divergence(row, problem.unit)
         progress.done = stop
         progress.history.append(row)
@@ -191,37 +203,6 @@ class Fit:
         self._write_tables()
         bar.say(**{name: value for name, value in row.items() if name not in (problem.unit, "learning_rate")})
         return row
-
-    def _train(self, done: int, stop: int, bar: Bar) -> float:
-        """All steps up to the next evaluation; the mean of their losses."""
-        fabric, problem, model, optimiser = self.fabric, self.problem, self.model, self.optimiser
-        alone, clip = fabric.world_size == 1, self.spec.clip
-        step = first = problem.steps(done)
-        losses = 0.0
-        weights = 0.0
-        for batch in problem.batches(done, stop):
-            rate = self.schedule(step)
-            for group in optimiser.param_groups:
-                group["lr"] = rate
-            optimiser.zero_grad()
-            loss = problem.loss(model, batch)
-            fabric.backward(loss if alone else loss * batch.weight)
-            value = loss.item()
-            # One process that stops alone would leave the others waiting, so these look at the end of the epoch.
-            if alone and not math.isfinite(value):
-                raise DivergenceError(f"the loss became {value} at step {step + 1}; try a smaller --lr, or --clip 1")
-            if clip is not None:
-                fabric.clip_gradients(model, optimiser, max_norm=clip, error_if_nonfinite=False)
-            optimiser.step()
-            project_(self.network)
-            samples = len(batch.samples[0]) if batch.weight else 0
-            losses += value * samples
-            weights += samples
-            step += 1
-            bar.step()
-        assert step > first, "an evaluation follows at least one step"
-        total = self._sum(torch.tensor([losses, weights], dtype=torch.float64))
-        return float(total[0] / total[1])
 
     def _is_better(self, row: Row) -> bool:
         """Whether this is the best validation so far: by the reported metric, then by the loss."""
