@@ -141,3 +141,18 @@ def randomise_maps(layer: torch.nn.Module) -> None:
         for name, parameter in layer.named_parameters():
             if name.endswith(("input_scale", "input_shift")):
                 parameter.uniform_(0.5, 1.5)
+
+
+@pytest.mark.parametrize("elastance", ["symmetric", "asymmetric", "none"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_the_fused_field_equals_the_plain_one(elastance: str, dtype: torch.dtype) -> None:
+    plain = lrcnet.LRCField(2, elastance=elastance, backend="reference").to(dtype)
+    fused = lrcnet.LRCField(2, elastance=elastance, backend="fused").to(dtype)
+    fused.load_state_dict(plain.state_dict())
+    y = torch.randn(16, 2, dtype=dtype)
+    tolerance = 1e-12 if dtype == torch.float64 else 1e-6
+    torch.testing.assert_close(fused(0.0, y), plain(0.0, y), rtol=0, atol=tolerance)
+    for field in (plain, fused):
+        field(0.0, y).square().sum().backward()
+    for name, parameter in plain.named_parameters():
+        torch.testing.assert_close(fused.get_parameter(name).grad, parameter.grad, rtol=1e-4, atol=10 * tolerance)

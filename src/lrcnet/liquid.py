@@ -104,7 +104,10 @@ def currents(circuit: Circuit, held: Currents, h: Tensor) -> Currents:
     s = synapses(h, circuit.a[:m], circuit.b[:m])
     f = held.f + (circuit.g[:m] * s).sum(-2)
     u = held.u + (circuit.k[:m] * s).sum(-2)
-    return Currents(f, u, None if held.w is None or circuit.o is None else held.w + h @ circuit.o[:m])
+    if held.w is None or circuit.o is None:
+        return Currents(f, u, None)
+    w = torch.addmm(held.w, h, circuit.o[:m]) if h.dim() == 2 else held.w + h @ circuit.o[:m]
+    return Currents(f, u, w)
 
 
 def gates(circuit: Circuit, held: Currents, h: Tensor, saturated: bool) -> Gates:

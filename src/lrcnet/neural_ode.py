@@ -10,9 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from lrcnet import liquid
+from lrcnet.cells import LRCCell, LTCCell, STCCell
 from lrcnet.errors import DivergenceError, one_of, positive_size
-from lrcnet.liquid import LiquidParameters
 from lrcnet.solvers import FIELD_SOLVERS, VectorField, solve
 
 
@@ -55,7 +54,7 @@ class LRCField(nn.Module):
         units: m, 16 in the paper.
         elastance: "symmetric", "asymmetric" or "none" (then it is an STC).
         saturated: False makes it an LTC, with elastance "none".
-        parametrisation, constraint: see `LiquidParameters`.
+        parametrisation, constraint, backend: see `LiquidCell`.
 
     >>> field = lrcnet.LRCField(2)
     >>> sum(p.numel() for p in field.parameters())
@@ -71,25 +70,32 @@ class LRCField(nn.Module):
         saturated: bool = True,
         parametrisation: str = "ab",
         constraint: str = "clamp",
+        backend: str = "auto",
     ) -> None:
         super().__init__()
-        self.saturated = saturated
+        if not saturated and elastance != "none":
+            raise ValueError(f"an unsaturated field is an LTC and has elastance 'none', but was given {elastance!r}")
         self.into = nn.Linear(positive_size("size", size), units)
         self.out = nn.Linear(units, size)
-        self.liquid = LiquidParameters(
-            0, units, elastance=elastance, input_map=False, parametrisation=parametrisation, constraint=constraint
+        cell = LRCCell if elastance != "none" else STCCell if saturated else LTCCell
+        self.liquid = cell(
+            0,
+            units,
+            elastance=elastance,
+            solver="euler",
+            unfolds=1,
+            input_map=False,
+            parametrisation=parametrisation,
+            constraint=constraint,
+            backend=backend,
         )
 
     def bind(self) -> VectorField:
         """The field with its constraints applied once, for a whole roll-out."""
-        circuit = self.liquid.values()
-        nothing = circuit.g_l.new_empty(1, 0)
-        held = liquid.input_currents(circuit, nothing)
+        derivative = self.liquid.bind_derivative()
 
         def field(t: Any, y: Tensor) -> Tensor:
-            h = self.into(y)
-            decay, drive = liquid.split(circuit, held, h, self.saturated)
-            slope: Tensor = self.out(drive - decay * h)
+            slope: Tensor = self.out(derivative(self.into(y)))
             return slope
 
         return field

@@ -22,9 +22,14 @@ StepSize = float | Tensor
 def _derivative(split: Split) -> VectorField:
     def field(_: Any, h: Tensor) -> Tensor:
         decay, drive = split(h)
-        return drive - decay * h
+        return torch.addcmul(drive, decay, h, value=-1)
 
     return field
+
+
+def _moved(y: Tensor, d: StepSize, slope: Tensor) -> Tensor:
+    """y + d * slope, as one operation."""
+    return torch.addcmul(y, d, slope) if isinstance(d, Tensor) else torch.add(y, slope, alpha=d)
 
 
 @dataclass(frozen=True)
@@ -46,10 +51,10 @@ class ExplicitRungeKutta:
             stage = y
             for factor, slope in zip(row, slopes, strict=True):
                 if factor:
-                    stage = stage + (d * factor) * slope
+                    stage = _moved(stage, d * factor, slope)
             slopes.append(field(t + sum(row) * d, stage))
         for weight, slope in zip(self.weights, slopes, strict=True):
-            y = y + (d * weight) * slope
+            y = _moved(y, d * weight, slope)
         return y
 
     def step(self, split: Split, h: Tensor, d: StepSize) -> Tensor:

@@ -1,6 +1,7 @@
 """The liquid cells LTC, STC, LRC and LRCU: one equation, thin names."""
 
 import logging
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import torch
@@ -16,6 +17,7 @@ BACKENDS = ("auto", "fused", "reference")
 
 _log = logging.getLogger("lrcnet")
 _told: set[str] = set()
+_STRIDE = 1024.0
 
 
 class LiquidCell(LiquidParameters, ODECell):
@@ -102,6 +104,31 @@ class LiquidCell(LiquidParameters, ODECell):
         if isinstance(dt, Tensor):
             dt = dt.expand(x.shape[0], 1).transpose(0, 1)
         return kernels.scan(x.unsqueeze(0), h, dt, batch_first=False, **arguments)[0]
+
+    def bind_derivative(self) -> Callable[[Tensor], Tensor]:
+        """dh/dt as a function of states h (B, m) alone, for a cell of no inputs, its parameters prepared once."""
+        if self.input_size:
+            raise ValueError(f"bind_derivative needs a cell of no inputs, but this one has {self.input_size}")
+        nothing = self.k.new_empty(1, 1, 0)
+        # An operator of its own for each of many tiny steps costs more than the plain operations do.
+        if self.backend != "fused" or not self._fuses(nothing):
+            values = self.values()
+            held = self.hold(values, nothing[0])
+
+            def plain(h: Tensor) -> Tensor:
+                decay, drive = self.split(values, held, h)
+                return torch.addcmul(drive, decay, h, value=-1)
+
+            return plain
+        arguments = self._kernel_arguments() | {"solver": "euler", "unfolds": 1}
+
+        def fused(h: Tensor) -> Tensor:
+            # One explicit step is h + d slope. With d a large power of two the division is exact and h, which is
+            # subtracted again, costs the slope no digits.
+            moved = kernels.scan(nothing.expand(1, h.shape[0], 0), h, _STRIDE, batch_first=False, **arguments)
+            return (moved[0] - h) / _STRIDE
+
+        return fused
 
     def stream(self, x: Tensor, h: Tensor, dt: float) -> Tensor | None:
         """One step of x (B, n) and h of B * m numbers, past torch's dispatcher and without gradient; shaped like h.

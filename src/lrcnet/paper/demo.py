@@ -1,0 +1,61 @@
+"""The demo's table and picture: two systems, an LRC and a Neural ODE, against the truth and the paper's numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from lrcnet.paper import palette
+from lrcnet.paper.finished import Finished
+from lrcnet.paper.neural_ode import CLAIMED
+from lrcnet.tasks.neural_ode import SYSTEMS, trajectory
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Runs = Mapping[tuple[str, str], Finished]
+METRIC = "mean_absolute_error"
+
+
+def table(runs: Runs) -> str:
+    """One line per run: the paper's error and ours, over the whole trajectory from its first point alone."""
+    header = f"{'system':<26} {'model':<11} {'paper':>15} {'ours':>7} {'ms/iteration':>13} {'parameters':>11}"
+    lines = ["Mean absolute error over 1000 points, given the first one:", "", header, "-" * len(header)]
+    for (system, model), run in runs.items():
+        result = run.result
+        paper = CLAIMED["test loss"][system]["lrc" if model == "lrc-s" else model]
+        lines.append(
+            f"{SYSTEMS[system].title:<26} {palette.look(model).label:<11} {paper!s:>15} "
+            f"{result.metrics[METRIC]:>7.3f} {1000 * result.seconds_per_epoch:>13.1f} {result.parameters:>11}"
+        )
+    iterations = next(iter(runs.values())).result.epochs
+    lines += ["", f"One seed, {iterations} iterations; the paper: three seeds, 1000 to 4000 iterations."]
+    return "\n".join(lines)
+
+
+def draw(runs: Runs) -> Figure:
+    """Each system in a row: its orbit in the plane, and its first coordinate over time."""
+    from matplotlib.figure import Figure
+
+    systems = list(dict.fromkeys(system for system, _ in runs))
+    with palette.style():
+        figure = Figure(figsize=(9.0, 3.1 * len(systems) + 0.4), layout="constrained")
+        panels = figure.subplots(len(systems), 2, width_ratios=(1, 1.9), squeeze=False)
+        for (orbit, course), name in zip(panels, systems, strict=True):
+            times, truth = trajectory(name)
+            title = SYSTEMS[name].title
+            orbit.set(title=title, xlabel="x", ylabel="y")
+            course.set(title=f"{title} over time", xlabel="time t", ylabel="x", xlim=(0, SYSTEMS[name].end))
+            look_of_truth = {"color": palette.GREY, "alpha": 0.45, "linewidth": 5, "label": "truth"}
+            orbit.plot(*truth.T.numpy(), **look_of_truth)
+            course.plot(times, truth[:, 0], **look_of_truth)
+            for (system, model), run in runs.items():
+                if system == name:
+                    look = palette.look(model)
+                    xs, ys = zip(*run.prediction["states"], strict=True)
+                    style = {"color": look.colour, "linestyle": look.dashes, "label": look.label}
+                    orbit.plot(xs, ys, **style)
+                    course.plot(run.prediction["times"], xs, **style)
+        handles, labels = panels[0, 0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
+    return figure
