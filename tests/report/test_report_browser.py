@@ -132,20 +132,20 @@ def test_the_keyboard_reaches_the_contents_and_the_tables(opened):
 
 
 def test_it_prints(opened, tmp_path):
-    pdf = opened(1280).pdf(path=tmp_path / "report.pdf", format="A4")
+    pdf = opened(1280).pdf(path=tmp_path / "report.pdf", prefer_css_page_size=True)
     assert pdf.startswith(b"%PDF")
     pages = pdf.count(b"/Type /Page\n") or pdf.count(b"/Type /Page")
     assert 5 <= pages <= 60
 
 
 def test_on_paper_nothing_is_cut_off(browser, page):
-    # A4 less its margins is 182 mm wide, 688 pixels; where a table is wider, its last columns would be lost.
-    context = browser.new_context(viewport={"width": 688, "height": 1000})
+    # A4 on its side less its margins is 271 mm wide, 1024 pixels; of a wider table the last columns would be lost.
+    context = browser.new_context(viewport={"width": 1024, "height": 700})
     tab = context.new_page()
     tab.emulate_media(media="print")
     tab.goto(Path(page).as_uri())
     wide = tab.evaluate(
-        "() => [...document.querySelectorAll('table')].filter(t => t.getBoundingClientRect().right > 689)"
+        "() => [...document.querySelectorAll('table')].filter(t => t.getBoundingClientRect().right > 1025)"
         ".map(t => t.caption.textContent + ' ' + t.getBoundingClientRect().right)"
     )
     context.close()

@@ -65,7 +65,7 @@ def render(runs: Sequence[Finished]) -> Rendered:
     groups = _best_groups(runs)
     pictures, skipped = _pictures(groups)
     return Rendered(
-        tables=[_main_table(groups), _lengths_table(groups)],
+        tables=[_main_table(groups), *([_lengths_table(groups)] if _longest(groups) >= MARKS[0] else [])],
         pictures=pictures,
         claims=_claims(groups),
         skipped=skipped,
@@ -79,6 +79,10 @@ def _best_groups(runs: Sequence[Finished]) -> dict[tuple[str, str], Group]:
         if not group.solver:
             found.setdefault((group.variant, group.model), group)
     return found
+
+
+def _longest(groups: Mapping[tuple[str, str], Group]) -> int:
+    return max((group.epochs for group in groups.values()), default=0)
 
 
 def _mark(group: Group) -> int | None:
@@ -237,7 +241,9 @@ def _time_claims(groups: Mapping[tuple[str, str], Group]) -> list[Claim]:
     low, high = CLAIMED["seconds per iteration"]
     claims = []
     for model in ("lrc-s", "neural-ode"):
-        times = [group.seconds_per_epoch() for (_, name), group in groups.items() if name == model]
+        # The first iterations warm up; a smoke run has no others.
+        long = [group for (_, name), group in groups.items() if name == model and group.budget != "smoke"]
+        times = [group.seconds_per_epoch() for group in long]
         verdict, shown = Verdict("open", ("not measured",)), "–"
         if times:
             mean = sum(times) / len(times)

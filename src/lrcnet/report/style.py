@@ -62,11 +62,12 @@ tbody th{grid-column:1/-1;font-weight:600}
 tbody th+th{margin-top:-.2rem}
 td::before{content:attr(data-label);display:block;color:var(--soft);font-size:.8em}
 td.number{text-align:left;white-space:normal}
+td.verdicts{grid-column:1/-1}
 td.empty{display:none}
 figure svg{min-width:30rem}
 }
 @media print{
-@page{size:A4;margin:14mm}
+@page{size:A4 landscape;margin:13mm}
 :root{color-scheme:light}
 body{font-size:9.5pt;line-height:1.4}
 header,main,footer{max-width:none;padding:0}
@@ -75,10 +76,10 @@ h2{break-after:avoid;margin-top:1.5rem}
 .table{overflow:visible}
 table{font-size:7.4pt}
 th,td{padding:.15rem .35rem .15rem 0}
-td.number,th.number,.verdict{white-space:normal}
+caption,thead{break-after:avoid}
 tr,figure,.counts{break-inside:avoid}
 thead{display:table-header-group}
-figure svg{max-height:225mm}
+figure svg{max-height:158mm;max-width:100% !important;width:auto}
 pre{white-space:pre-wrap;overflow-wrap:anywhere}
 a{color:inherit;text-decoration:none}
 }

@@ -104,8 +104,13 @@ def _html(cell: Cell) -> str:
 
 
 def _kind(table: Table, index: int, empty: bool = False) -> str:
-    names = [*(["number"] if _numeric(table, index) else []), *(["empty"] if empty else [])]
+    kinds = {"number": _numeric(table, index), "verdicts": _verdicts(table, index), "empty": empty}
+    names = [name for name, holds in kinds.items() if holds]
     return f' class="{" ".join(names)}"' if names else ""
+
+
+def _verdicts(table: Table, index: int) -> bool:
+    return any(isinstance(row[index], Verdict) for row in table.rows)
 
 
 def _numeric(table: Table, index: int) -> bool:
