@@ -147,14 +147,16 @@ def spectral_norms(network: Network, h: Tensor, x: Tensor, dt: Tensor) -> Tensor
     """||do/dy||_2 at each of N points, (N,), without gradients."""
     size = points_per_chunk(network)
     norms = []
-    for part in zip(*(torch.split(points, size) for points in (h, x, dt)), strict=True):
+    for first, part in zip(
+        range(0, len(h), size), zip(*(torch.split(points, size) for points in (h, x, dt)), strict=True), strict=True
+    ):
         with torch.no_grad():
-            norms.append(_norm(output_jacobian(network, *part)))
-    whole = torch.cat(norms)
-    if not bool(whole.isfinite().all()):
-        point = int((~whole.isfinite()).nonzero()[0])
-        raise ValueError(f"the Jacobian at point {point} of the data is not finite; the data must be finite numbers")
-    return whole
+            jacobian = output_jacobian(network, *part)
+        if not bool(jacobian.isfinite().all()):
+            point = first + int((~jacobian.isfinite()).nonzero()[0, 0])
+            raise ValueError(f"the Jacobian at point {point} is not finite; states and inputs must be finite numbers")
+        norms.append(_norm(jacobian))
+    return torch.cat(norms)
 
 
 def _norm(jacobian: Tensor) -> Tensor:
