@@ -1,0 +1,59 @@
+"""The command line: help with examples, clear errors, exit codes."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import lrcnet
+from lrcnet.cli import COMMANDS, build_parser, main
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main([command, "--help"])
+    assert stop.value.code == 0
+    assert f"example:\n  lrcnet {command}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_example_in_the_help_parses(command: str) -> None:
+    import importlib
+    import shlex
+
+    example = importlib.import_module(f"lrcnet.commands.{command}").EXAMPLE
+    build_parser().parse_args(shlex.split(example)[1:])
+
+
+def test_info_tells_what_is_here(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info"]) == 0
+    assert lrcnet.__version__ in capsys.readouterr().out
+    assert main(["info", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["kernels"].keys() == lrcnet.info()["kernels"].keys()
+
+
+def test_errors_are_one_line_and_an_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["data", "get", "nothing"]) == 1
+    shown = capsys.readouterr().err
+    assert shown.startswith("lrcnet data: ")
+    assert shown.count("\n") == 1
+    with pytest.raises(SystemExit) as stop:
+        main(["fly"])
+    assert stop.value.code == 2
+
+
+def test_data_list_names_every_task(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["data", "list"]) == 0
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in ("person", "imdb", "psmnist"))
+
+
+def test_help_is_light() -> None:
+    code = (
+        "import sys; from lrcnet.cli import build_parser; build_parser(); "
+        "print([m for m in ('matplotlib', 'lightning', 'torchdiffeq', 'ray', 'pooch') if m in sys.modules])"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert shown.strip() == "[]"
