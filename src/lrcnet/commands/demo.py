@@ -1,4 +1,4 @@
-"""`lrcnet demo`: an LRC and a Neural ODE learn two dynamical systems; ours beside the paper's numbers, and a picture."""
+"""`lrcnet demo`: an LRC and a Neural ODE learn two dynamical systems, beside the paper's numbers, with a picture."""
 
 import argparse
 

@@ -47,8 +47,8 @@ def table(runs: Runs) -> str:
             *lines[1:],
             "",
             f"One seed, {iterations} iterations; the paper: three seeds, 1000 to 4000 iterations.",
-            "The test rolls out with Euler steps, as in the paper. The Neural ODE was trained with Dormand-Prince, so its",
-            "error with that solver stands beside it.",
+            "The test rolls out with Euler steps, as in the paper. The Neural ODE was trained with Dormand-Prince, so",
+            "its error with that solver stands beside it.",
         ]
     )
 
