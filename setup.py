@@ -8,7 +8,16 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 SOURCES = "src/lrcnet/kernels/csrc"
-FLAGS = ["-std=c++17", "-O3", "-fvisibility=hidden", "-fno-math-errno", "-fno-trapping-math", "-Wall", "-Wextra", "-Wno-psabi"]
+FLAGS = [
+    "-std=c++17",
+    "-O3",
+    "-fvisibility=hidden",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-Wall",
+    "-Wextra",
+    "-Wno-psabi",
+]
 # Best first, as the module tries them. The baseline is what every processor of the architecture has: SSE2, or NEON.
 INSTRUCTION_SETS = {
     "avx512": ["-mavx512f", "-mavx512dq", "-mavx512bw", "-mavx512vl", "-mfma", "-mprefer-vector-width=512"],

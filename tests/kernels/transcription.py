@@ -127,7 +127,14 @@ def network(
 
 
 def batch_of(
-    steps: int, batch: int, n: int, m: int, *, batch_first: bool = False, seed: int = 1, dtype: torch.dtype = torch.float64
+    steps: int,
+    batch: int,
+    n: int,
+    m: int,
+    *,
+    batch_first: bool = False,
+    seed: int = 1,
+    dtype: torch.dtype = torch.float64,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """x, h0 and dt."""
     make = torch.Generator().manual_seed(seed)

@@ -16,9 +16,7 @@ ELASTANCES = ("none", "asymmetric", "symmetric")
 SOLVERS = ("euler", "hybrid", "exponential")
 DTYPES = (torch.float32, torch.float64)
 NEGATIVE_ADVICE = "sort the readings by time, or pass negative_dt='clamp' or 'allow' to the layer"
-ONCE = (
-    "the fused kernel is differentiable once, but a second derivative was asked for; use backend=\"reference\" for this layer"
-)
+ONCE = 'the fused kernel is differentiable once, but a second derivative was asked for; use backend="reference" for this layer'
 
 _TENSORS = (
     "Tensor x, Tensor? h0, Tensor? dt, Tensor a, Tensor b, Tensor g, Tensor k, Tensor g_l, Tensor e_l, Tensor? o, "
@@ -131,9 +129,9 @@ def check(
         raise ValueError(f"x must have 3 dimensions and g_l one, but x has {x.dim()}; add the batch and time axes")
     sizes = Sizes.of(x, g_l, batch_first)
     rows, m = sizes.inputs + sizes.units, sizes.units
-    shapes: dict[str, tuple[int, ...]] = {name: (rows, m) for name in ("a", "b", "g", "k", "o")}
-    shapes |= {name: (m,) for name in ("g_l", "e_l", "p", "k_eps")}
-    shapes |= {name: (sizes.inputs,) for name in ("input_scale", "input_shift")}
+    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("a", "b", "g", "k", "o"), (rows, m))
+    shapes |= dict.fromkeys(("g_l", "e_l", "p", "k_eps"), (m,))
+    shapes |= dict.fromkeys(("input_scale", "input_shift"), (sizes.inputs,))
     shapes |= {"h0": (sizes.batch, m), "dt": (x.shape[0], x.shape[1])}
     needed = {"a", "b", "g", "k", "g_l", "e_l"}
     if elastance != "none":
@@ -304,7 +302,9 @@ def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> N
 
 def _differentiate(ctx: Any, grad: Tensor | None, _: Tensor | None) -> tuple[Tensor | None, ...]:
     if not ctx.kept:
-        raise RuntimeError("lrcnet::scan was called with keep=False, so nothing was kept for its gradient; pass keep=True")
+        raise RuntimeError(
+            "lrcnet::scan was called with keep=False, so nothing was kept for its gradient; pass keep=True"
+        )
     *inputs, states, saved = ctx.saved_tensors
     needs = ctx.needs_input_grad
     gradients = torch.ops.lrcnet.scan_backward(grad, *inputs, *ctx.switches, states, saved, needs[0], needs[2])

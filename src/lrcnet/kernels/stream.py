@@ -69,7 +69,7 @@ def step(
             )
     if (o is None) is not (elastance == "none") or (k_eps is None) is not (elastance != "symmetric"):
         raise ValueError(f"o and k_eps must be given as elastance={elastance!r} implies")
-    if dtype is not torch.float32 and dtype is not torch.float64 or not x.is_cpu:
+    if (dtype is not torch.float32 and dtype is not torch.float64) or not x.is_cpu:
         raise ValueError(f"a fused step computes in float32 or float64 on the CPU, but x is {dtype} on {x.device}")
     step_address, step_stride, step_value = 0, 0, 1.0
     if isinstance(dt, Tensor):
@@ -78,7 +78,9 @@ def step(
         step_address, step_stride = dt.data_ptr(), dt.stride(0) if dt.dim() else 0
         if negative_dt == "error" and bool((dt < 0).any()):
             sample = int((dt.expand(batch) < 0).nonzero()[0])
-            raise ValueError(f"dt must be >= 0, but dt[sample={sample}] is {dt.expand(batch)[sample]:g}; {NEGATIVE_ADVICE}")
+            raise ValueError(
+                f"dt must be >= 0, but dt[sample={sample}] is {dt.expand(batch)[sample]:g}; {NEGATIVE_ADVICE}"
+            )
     else:
         step_value = dt
         if dt < 0 and negative_dt == "error":

@@ -28,8 +28,8 @@ void sigmoids_of(const T* from, T* to, index_t count) {
   index_t i = 0;
   for (; i + N * W <= count; i += N * W) {
     Vec<T> t[N];
-    for (int v = 0; v < N; ++v) t[v] = load(from + i + v * W) * -kLog2E<T>;
-    sigmoid_exp2<T, true, N>(t);
+    for (int v = 0; v < N; ++v) t[v] = -load(from + i + v * W);
+    sigmoid_of_minus<T, true, N>(t);
     for (int v = 0; v < N; ++v) store(to + i + v * W, t[v]);
   }
   for (; i < count; i += W) store_part(to + i, sigmoid<T>(load_part(from + i, count - i)), count - i);

@@ -17,7 +17,8 @@ struct Exp2<float> {
   // Adding this rounds to an integer n and leaves n + bias in the low bits, so that a shift makes the float 2^n.
   static constexpr float kRound = 12582912.0f + 127.0f;
   static constexpr int kMantissa = 23;
-  static constexpr float kLimit = 125.0f;
+  // Within this exp(z) and its reciprocal are normal numbers.
+  static constexpr float kLimit = 86.0f;
 };
 
 template <>
@@ -29,22 +30,22 @@ struct Exp2<double> {
       1.321543308967639918e-6,   1.0178198021671930844e-7,  7.0741056135081427963e-9, 4.4352827069572771511e-10};
   static constexpr double kRound = 6755399441055744.0 + 1023.0;
   static constexpr int kMantissa = 52;
-  static constexpr double kLimit = 1000.0;
+  static constexpr double kLimit = 700.0;
 };
 
 template <class T>
 constexpr T kLog2E = static_cast<T>(1.4426950408889634074);
-template <class T>
-constexpr T kLn2 = static_cast<T>(0.69314718055994530942);
 
-// 2^t = power * fraction, both positive; needs |t| <= kLimit, or NaN, which ends up in fraction.
-// Several vectors advance in step, because one alone waits for each of its results.
+// exp(z) = power * fraction, both positive; needs |z| <= kLimit, or NaN, which ends up in fraction. z log2(e) is never
+// rounded: it only occurs inside fused operations, so that folding the factor into the weights would gain nothing and
+// cost precision. Several vectors advance in step, because one alone waits for each of its results.
 template <class T, int N>
-LRCNET_INLINE void split_exp2(const Vec<T> (&t)[N], Vec<T> (&power)[N], Vec<T> (&fraction)[N]) {
+LRCNET_INLINE void split_exp(const Vec<T> (&z)[N], Vec<T> (&power)[N], Vec<T> (&fraction)[N]) {
   using E = Exp2<T>;
   Vec<T> r[N];
-  for (int i = 0; i < N; ++i) power[i] = t[i] + E::kRound;
-  for (int i = 0; i < N; ++i) r[i] = t[i] - (power[i] - E::kRound);
+  for (int i = 0; i < N; ++i) power[i] = z[i] * kLog2E<T> + E::kRound;
+  for (int i = 0; i < N; ++i) r[i] = power[i] - E::kRound;
+  for (int i = 0; i < N; ++i) r[i] = z[i] * kLog2E<T> - r[i];
   for (int i = 0; i < N; ++i) power[i] = (Vec<T>)((IVec<T>)power[i] << E::kMantissa);
   for (int i = 0; i < N; ++i) fraction[i] = E::kCoefficients[E::kDegree] * r[i] + E::kCoefficients[E::kDegree - 1];
 #pragma GCC unroll 12
@@ -52,29 +53,29 @@ LRCNET_INLINE void split_exp2(const Vec<T> (&t)[N], Vec<T> (&power)[N], Vec<T> (
     for (int i = 0; i < N; ++i) fraction[i] = fraction[i] * r[i] + E::kCoefficients[d];
 }
 
-// 1 / (1 + 2^t) in place: sigmoid(z) for t = -z log2(e). Without Clamp the caller vouches for |t| <= kLimit.
+// 1 / (1 + exp(t)), the sigmoid of -t, in place. Without Clamp the caller vouches for |t| <= kLimit.
 template <class T, bool Clamp, int N>
-LRCNET_INLINE void sigmoid_exp2(Vec<T> (&t)[N]) {
+LRCNET_INLINE void sigmoid_of_minus(Vec<T> (&t)[N]) {
   if (Clamp)
     for (int i = 0; i < N; ++i) t[i] = at_least(at_most(t[i], Exp2<T>::kLimit), -Exp2<T>::kLimit);
   Vec<T> power[N], fraction[N];
-  split_exp2<T, N>(t, power, fraction);
+  split_exp<T, N>(t, power, fraction);
   for (int i = 0; i < N; ++i) t[i] = fraction[i] * power[i] + T(1);
-  for (int i = 0; i < N; ++i) t[i] = reciprocal(t[i]);
+  for (int i = 0; i < N; ++i) t[i] = reciprocal<T>(t[i]);
 }
 
 template <class T>
 LRCNET_INLINE Vec<T> sigmoid(Vec<T> z) {
-  Vec<T> t[1] = {z * -kLog2E<T>};
-  sigmoid_exp2<T, true, 1>(t);
+  Vec<T> t[1] = {-z};
+  sigmoid_of_minus<T, true, 1>(t);
   return t[0];
 }
 
-// exp(z) for z up to 88 (709 in double), at least 2^-125 (2^-1000).
+// exp(z), within exp(+-kLimit).
 template <class T>
 LRCNET_INLINE Vec<T> exponential(Vec<T> z) {
-  Vec<T> t[1] = {at_least(at_most(z * kLog2E<T>, Exp2<T>::kLimit), -Exp2<T>::kLimit)}, power[1], fraction[1];
-  split_exp2<T, 1>(t, power, fraction);
+  Vec<T> t[1] = {at_least(at_most(z, Exp2<T>::kLimit), -Exp2<T>::kLimit)}, power[1], fraction[1];
+  split_exp<T, 1>(t, power, fraction);
   return power[0] * fraction[0];
 }
 
@@ -104,14 +105,15 @@ LRCNET_INLINE Vec<T> absolute(Vec<T> v) {
   return v < T(0) ? -v : v;
 }
 
+// tanh(x), given tail = sigmoid(-2 |x|), which serves where |x| is not small.
 template <class T>
-LRCNET_INLINE Vec<T> hyperbolic_tangent(Vec<T> x) {
+LRCNET_INLINE Vec<T> hyperbolic_tangent(Vec<T> x, Vec<T> tail) {
   using S = TanhSeries<T>;
   const Vec<T> q = x * x;
   Vec<T> series = splat(S::kCoefficients[S::kDegree]);
   for (int d = S::kDegree - 1; d >= 0; --d) series = series * q + S::kCoefficients[d];
   const Vec<T> small = x * q * series + x;
-  const Vec<T> size = T(1) - T(2) * sigmoid<T>(T(-2) * absolute<T>(x));
+  const Vec<T> size = T(1) - T(2) * tail;
   const Vec<T> large = x < T(0) ? -size : size;
   return absolute<T>(x) < T(0.6) ? small : large;
 }

@@ -100,7 +100,7 @@ struct Prepared {
     copy_padded(g_l, q.g_l, s.m, s.mp, T(0));
     copy_padded(e_l, q.e_l, s.m, s.mp, T(0));
     copy_padded(p, q.p, s.m, s.mp, T(0));
-    copy_padded(k_eps, q.k_eps, s.m, s.mp, T(0));
+    copy_padded(k_eps, q.elastance == lrcnet::kSymmetric ? q.k_eps : nullptr, s.m, s.mp, T(0));
     copy_padded(scale, q.scale, s.n, s.np, T(1));
     copy_padded(shift, q.shift, s.n, s.np, T(0));
     for (index_t i = 0; i < s.m; ++i) {

@@ -18,31 +18,35 @@ struct Switches {
   int elastance, solver;
 };
 
-// eps(w), and its derivatives by w and by k_eps where they are wanted.
+// eps(w) and its derivatives by w and by k_eps.
 template <class T>
-LRCNET_INLINE Vec<T> elastance(const Switches& is, Vec<T> w, Vec<T> k_eps, Vec<T>* by_w, Vec<T>* by_k) {
+LRCNET_INLINE Vec<T> elastance(const Switches& is, Vec<T> w, Vec<T> k_eps, Vec<T>& by_w, Vec<T>& by_k) {
   if (is.elastance == kNone) return splat(T(1));
   if (is.elastance == kAsymmetric) {
     const Vec<T> s = sigmoid<T>(w);
-    if (by_w) *by_w = s - s * s;
+    by_w = s - s * s;
     return s;
   }
-  Vec<T> t[2] = {(w + k_eps) * -kLog2E<T>, (w - k_eps) * -kLog2E<T>};
-  sigmoid_exp2<T, true, 2>(t);
-  if (by_w) {
-    const Vec<T> plus = t[0] - t[0] * t[0], minus = t[1] - t[1] * t[1];
-    *by_w = plus - minus;
-    *by_k = plus + minus;
-  }
+  Vec<T> t[2] = {-w - k_eps, k_eps - w};
+  sigmoid_of_minus<T, true, 2>(t);
+  const Vec<T> plus = t[0] - t[0] * t[0], minus = t[1] - t[1] * t[1];
+  by_w = plus - minus;
+  by_k = plus + minus;
   return t[0] - t[1];
 }
 
 // The next state; F and U replace f and u. d is dt / K.
 template <class T>
 LRCNET_INLINE Vec<T> advance(const Switches& is, Vec<T> h, T d, Vec<T>& f, Vec<T>& u, Vec<T> w, Vec<T> k_eps, Vec<T> e_l) {
-  if (is.saturated) f = sigmoid<T>(f), u = hyperbolic_tangent<T>(u);
-  const Vec<T> c = d * elastance<T>(is, w, k_eps, nullptr, nullptr);
-  const Vec<T> drive = u * e_l;
+  Vec<T> eps = splat(T(1));
+  if (is.saturated || is.elastance != kNone) {
+    // All four together: each alone would wait for its own results.
+    Vec<T> s[4] = {-f, T(2) * absolute<T>(u), -w - k_eps, k_eps - w};
+    sigmoid_of_minus<T, true, 4>(s);
+    if (is.saturated) f = s[0], u = hyperbolic_tangent<T>(u, s[1]);
+    if (is.elastance != kNone) eps = is.elastance == kSymmetric ? s[2] - s[3] : s[2];
+  }
+  const Vec<T> c = d * eps, drive = u * e_l;
   if (is.solver == kEuler) return h + c * (drive - f * h);
   if (is.solver == kHybrid) return (h + c * drive) / (T(1) + c * f);
   Vec<T> value, slope;
@@ -60,7 +64,7 @@ template <class T>
 LRCNET_INLINE UnitGradient<T> retreat(const Switches& is, Vec<T> gh, Vec<T> h, T d, Vec<T> F, Vec<T> U, Vec<T> w,
                                       Vec<T> k_eps, Vec<T> e_l) {
   Vec<T> eps_w = {}, eps_k = {};
-  const Vec<T> eps = elastance<T>(is, w, k_eps, &eps_w, &eps_k);
+  const Vec<T> eps = elastance<T>(is, w, k_eps, eps_w, eps_k);
   const Vec<T> c = d * eps, drive = U * e_l;
   Vec<T> gc, gF, g_drive, gh_before;
   if (is.solver == kEuler) {

@@ -22,8 +22,8 @@ LRCNET_INLINE void add_rows(const Problem& q, index_t first, index_t count, cons
   for (index_t j = 0; j < count; ++j) {
     const T yj = y[j];
     Vec<T> s[N];
-    for (int v = 0; v < N; ++v) s[v] = (take(a + j * m + v * W) * yj + take(b + j * m + v * W)) * -kLog2E<T>;
-    sigmoid_exp2<T, true, N>(s);
+    for (int v = 0; v < N; ++v) s[v] = take(a + j * m + v * W) * -yj - take(b + j * m + v * W);
+    sigmoid_of_minus<T, true, N>(s);
     for (int v = 0; v < N; ++v) {
       const Vec<T> gv = take(g + j * m + v * W);
       f_sum[v] += (gv < T(0) ? Vec<T>{} : gv) * s[v];

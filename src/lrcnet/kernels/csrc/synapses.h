@@ -7,7 +7,7 @@
 
 namespace {
 
-// One vector of postsynaptic units for one row: a' and b' (times -log2 e, so that s = 1 / (1 + 2^(a' y + b'))), g, k.
+// One vector of postsynaptic units for one row: -a and -b, so that s = 1 / (1 + exp(-a y - b)), g, k.
 enum Plane { kA = 0, kB = 1, kG = 2, kK = 3, kPlanes = 4 };
 
 // Prepared weights of a block of rows (the states' or the inputs').
@@ -16,8 +16,8 @@ struct Rows {
   index_t count;    // rows
   index_t vectors;  // vectors of postsynaptic units
   const T* packed;  // forward: [vector][row][plane][lane]; backward: [row][vector][plane][lane]
-  const T* a_bound; // [row]: max_i |a'|
-  const T* b_bound; // [row]: max_i |b'|
+  const T* a_bound; // [row]: max_i |a|
+  const T* b_bound; // [row]: max_i |b|
 };
 
 template <class T>
@@ -37,7 +37,7 @@ void pack_rows(Rows<T>& rows, bool row_major, const T* a, const T* b, const T* g
     for (index_t v = 0; v < vectors; ++v) {
       T* to = packed + (row_major ? j * vectors + v : v * count + j) * kPlanes * W;
       const index_t here = m - v * W, at = row + v * W;
-      const Vec<T> av = load_part(a + at, here) * -kLog2E<T>, bv = load_part(b + at, here) * -kLog2E<T>;
+      const Vec<T> av = -load_part(a + at, here), bv = -load_part(b + at, here);
       const Vec<T> gv = load_part(g + at, here);
       store(to + kA * W, av);
       store(to + kB * W, bv);
@@ -58,7 +58,7 @@ void pack_rows(Rows<T>& rows, bool row_major, const T* a, const T* b, const T* g
   rows = {count, vectors, packed, bounds, bounds + count};
 }
 
-// Whether some |a' y + b'| may pass the limit within which exp2 needs no clamp. NaN counts as passing it.
+// Whether some |a y + b| may pass the limit within which exp needs no clamp. NaN counts as passing it.
 template <class T>
 bool needs_clamp(const Rows<T>& rows, const T* y, index_t y_stride, index_t points) {
   for (index_t p = 0; p < points; ++p) {
@@ -84,7 +84,7 @@ LRCNET_INLINE void sum_points(const T* weights, index_t rows, const T* y, index_
     for (int s = 0; s < S; s += kPair) {
       Vec<T> t[kPair];
       for (int i = 0; i < kPair; ++i) t[i] = a * y[(s + i) * y_stride + j] + b;
-      sigmoid_exp2<T, Clamp, kPair>(t);
+      sigmoid_of_minus<T, Clamp, kPair>(t);
       for (int i = 0; i < kPair; ++i) f[s + i] += g * t[i], u[s + i] += k * t[i];
     }
   }
@@ -129,7 +129,7 @@ LRCNET_INLINE void differentiate_points(Vec<T> a, Vec<T> b, Vec<T> g, Vec<T> k, 
   constexpr index_t W = kLanes<T>;
   Vec<T> s[S], ds[S];
   for (int i = 0; i < S; ++i) s[i] = a * y[i * y_stride] + b;
-  sigmoid_exp2<T, Clamp, S>(s);
+  sigmoid_of_minus<T, Clamp, S>(s);
   for (int i = 0; i < S; ++i) {
     const Vec<T> f = load(gf + i * stride), u = load(gu + i * stride);
     ds[i] = (f * g + u * k) * (s[i] - s[i] * s[i]);
@@ -168,7 +168,7 @@ void differentiate_synapses_of(const Rows<T>& rows, const T* y, index_t y_stride
       for (int plane = 0; plane < kPlanes; ++plane) store(sums + at + plane * W, load(sums + at + plane * W) + sum[plane]);
     }
     if (WantY)
-      for (index_t p = 0; p < points; ++p) dy[p * dy_stride + j] += sum_lanes<T>(load(lanes + p * W)) * -kLn2<T>;
+      for (index_t p = 0; p < points; ++p) dy[p * dy_stride + j] -= sum_lanes<T>(load(lanes + p * W));
   }
 }
 

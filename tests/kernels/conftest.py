@@ -1,0 +1,39 @@
+"""What the kernel tests share."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from lrcnet import kernels
+
+if kernels.unavailable() is not None:
+    collect_ignore_glob = ["test_*.py"]
+
+Call = Callable[..., Tensor]
+
+
+def values_and_gradients(
+    call: Call, tensors: dict[str, Tensor | None], dtype: torch.dtype, **switches: Any
+) -> dict[str, Tensor]:
+    """The states, and the gradient of every tensor for a fixed random direction."""
+    leaves = {
+        name: None if tensor is None else tensor.detach().to(dtype).requires_grad_() for name, tensor in tensors.items()
+    }
+    x, h0, dt = (leaves.pop(name) for name in ("x", "h0", "dt"))
+    out = call(x, h0, dt, **leaves, **switches)
+    direction = torch.randn(out.shape, generator=torch.Generator().manual_seed(5), dtype=torch.float64).to(dtype)
+    present = {name: leaf for name, leaf in {"x": x, "h0": h0, "dt": dt, **leaves}.items() if leaf is not None}
+    gradients = torch.autograd.grad((out * direction).sum(), list(present.values()))
+    return {"states": out.detach(), **dict(zip(present, gradients, strict=True))}
+
+
+@pytest.fixture
+def one_thread() -> Any:
+    """Back to the number of threads there was."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)

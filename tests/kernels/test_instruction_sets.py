@@ -1,0 +1,73 @@
+"""Each instruction set this machine has, forced in turn; and what happens where there is none."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from lrcnet import kernels
+
+PROGRAM = """
+import torch
+from tests.kernels.conftest import values_and_gradients
+from tests.kernels.transcription import MODELS, batch_of, network, states
+from lrcnet import kernels
+print(kernels.info()["in_use"])
+for model in MODELS:
+    for steps, batch, n, m in ((3, 5, 3, 17), (2, 9, 5, 64), (2, 2, 1, 1)):
+        for dtype, most in ((torch.float64, 1e-12), (torch.float32, 2e-4)):
+            x, h0, dt = batch_of(steps, batch, n, m)
+            tensors = {"x": x, "h0": h0, "dt": dt, **network(n, m, model["elastance"])}
+            tensors = {k: None if v is None else v.float().double() for k, v in tensors.items()}
+            fused = values_and_gradients(kernels.scan, tensors, dtype, **model, batch_first=False, negative_dt="error")
+            truth = values_and_gradients(states, tensors, torch.float64, **model, batch_first=False)
+            for name, value in truth.items():
+                error = float((fused[name] - value).abs().max() / value.abs().max())
+                assert error < most, (model, steps, batch, n, m, name, error)
+"""
+
+
+def run(program: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    root = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+    path = os.pathsep.join([root, *sys.path])
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": path, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("name", kernels.info().get("available", []))
+def test_every_instruction_set_is_right(name: str) -> None:
+    done = run(PROGRAM, LRCNET_ISA=name)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == name
+
+
+def test_an_unknown_instruction_set_lists_the_known_ones() -> None:
+    done = run("import lrcnet", LRCNET_ISA="mmx")
+    assert done.returncode != 0
+    assert f"LRCNET_ISA must be one of {', '.join(kernels.info()['available'])}" in done.stderr
+
+
+def test_without_the_library_the_package_works_and_says_why() -> None:
+    program = """
+import sys
+sys.modules["lrcnet.kernels._native"] = None
+import torch, lrcnet
+x = torch.zeros(2, 1, 3)
+lrcnet.LRCU(3, 5)(x)
+print(lrcnet.info()["kernels"]["reason"])
+try:
+    lrcnet.LRCU(3, 5, backend="fused")(x)
+except RuntimeError as error:
+    print(error)
+"""
+    done = run(program)
+    assert done.returncode == 0, done.stderr
+    first, second = done.stdout.strip().splitlines()
+    assert "no C++ compiler" in first
+    assert first in second

@@ -1,0 +1,256 @@
+"""How the fused scan behaves as a PyTorch operator: gradients, tracing, errors, threads."""
+
+import multiprocessing
+import warnings
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+import lrcnet
+from lrcnet import kernels
+from tests.kernels.transcription import MODELS, batch_of, network, states
+
+SWITCHES: dict[str, Any] = {"saturated": True, "elastance": "symmetric", "solver": "euler", "unfolds": 1}
+
+
+def arguments(
+    steps: int = 4, batch: int = 3, n: int = 2, m: int = 5, **model: Any
+) -> tuple[list[Tensor], dict[str, Any]]:
+    model = {**SWITCHES, **model}
+    x, h0, dt = batch_of(steps, batch, n, m)
+    net = network(n, m, model["elastance"])
+    # Away from the constraint, where a finite difference has no meaning.
+    for name in ("g", "g_l", "k_eps"):
+        if net[name] is not None:
+            net[name] = net[name].abs() + 0.1  # type: ignore[union-attr]
+    return [x, h0, dt], {**net, **model, "batch_first": False, "negative_dt": "error"}
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda m: "-".join(map(str, m.values())))
+def test_gradcheck_through_every_tensor(model: dict[str, Any]) -> None:
+    (x, h0, dt), rest = arguments(3, 2, 2, 3, **model)
+    names = [name for name, value in rest.items() if isinstance(value, Tensor)]
+    leaves = [tensor.clone().requires_grad_() for tensor in (x, h0, dt, *(rest[name] for name in names))]
+
+    def call(x: Tensor, h0: Tensor, dt: Tensor, *parameters: Tensor) -> Tensor:
+        return kernels.scan(x, h0, dt, **{**rest, **dict(zip(names, parameters, strict=True))})
+
+    assert torch.autograd.gradcheck(call, leaves)
+
+
+@pytest.mark.parametrize("elastance", ["none", "symmetric"])
+def test_opcheck(elastance: str) -> None:
+    (x, h0, dt), rest = arguments(elastance=elastance, unfolds=2)
+    order = ("a", "b", "g", "k", "g_l", "e_l", "o", "p", "k_eps", "input_scale", "input_shift")
+    tensors = [None if t is None else t.requires_grad_() for t in (x, h0, dt, *(rest[name] for name in order))]
+    switches = (1.0, True, elastance, "hybrid", 2, False)
+    torch.library.opcheck(torch.ops.lrcnet.scan.default, (*tensors, *switches, True, True))
+    plain = [None if t is None else t.detach() for t in tensors]
+    out, saved = torch.ops.lrcnet.scan(*plain, *switches, True, True)
+    torch.library.opcheck(
+        torch.ops.lrcnet.scan_backward.default,
+        (torch.ones_like(out), *plain, *switches, out, saved, True, True),
+        test_utils=("test_schema", "test_faketensor"),
+    )
+
+
+class Seen(TorchDispatchMode):
+    """Notes every operator that runs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.names.append(str(func))
+        return func(*args, **(kwargs or {}))
+
+
+LAYERS = [
+    *(lrcnet.LRCU(3, 5, elastance=e, backend="fused") for e in ("asymmetric", "symmetric")),
+    *(
+        lrcnet.LRC(3, 5, solver=s, unfolds=k, backend="fused")
+        for s in ("euler", "hybrid", "exponential")
+        for k in (1, 3)
+    ),
+    *(c(3, 5, solver=s, backend="fused") for c in (lrcnet.LTC, lrcnet.STC) for s in ("hybrid", "exponential")),
+]
+
+
+@pytest.mark.parametrize("bidirectional", [False, True])
+@pytest.mark.parametrize("layer", LAYERS, ids=str)
+def test_a_layer_is_one_operator_per_direction_each_way(layer: Any, bidirectional: bool) -> None:
+    if bidirectional:
+        cell = layer.cells[0]
+        options = {} if isinstance(layer, lrcnet.LRCU) else {"solver": cell.solver, "unfolds": cell.unfolds}
+        layer = type(layer)(3, 5, bidirectional=True, backend="fused", **options)
+    x = torch.randn(4, 2, 3, requires_grad=True)
+    with Seen() as seen:
+        layer(x)[0].sum().backward()
+    fused = sorted(name for name in seen.names if name.startswith("lrcnet"))
+    directions = 2 if bidirectional else 1
+    assert fused == ["lrcnet.scan.default"] * directions + ["lrcnet.scan_backward.default"] * directions
+    # No way back to one operator per step: nothing of the equation is left outside.
+    assert not [name for name in seen.names if "sigmoid" in name or "tanh" in name or "bmm" in name]
+
+
+def test_compiles_without_a_graph_break() -> None:
+    torch.manual_seed(0)
+    model = torch.nn.ModuleDict({"rnn": lrcnet.LRCU(3, 5, backend="fused"), "head": torch.nn.Linear(5, 2)})
+
+    def run(x: Tensor) -> Tensor:
+        return model["head"](model["rnn"](x)[0][-1])
+
+    x = torch.randn(6, 4, 3)
+    run(x).sum().backward()
+    eager = {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
+    model.zero_grad()
+    # aot_eager traces forward and backward as the default compiler does, without needing one at test time.
+    compiled = torch.compile(run, fullgraph=True, backend="aot_eager")
+    out = compiled(x)
+    assert torch.equal(out, run(x))
+    out.sum().backward()
+    for name, p in model.named_parameters():
+        if name in eager:
+            assert torch.allclose(p.grad, eager[name]), name  # type: ignore[arg-type]
+
+
+def test_exports_as_one_operator() -> None:
+    layer = lrcnet.LRCU(3, 5, backend="fused").eval()
+    program = torch.export.export(layer, (torch.randn(6, 4, 3),))
+    assert sum("lrcnet.scan" in str(node.target) for node in program.graph.nodes) == 1
+
+
+def test_second_derivative_names_the_reference() -> None:
+    (x, h0, dt), rest = arguments()
+    x.requires_grad_()
+    (first,) = torch.autograd.grad(kernels.scan(x, h0, dt, **rest).sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match='backend="reference"'):
+        first.sum().backward()
+
+
+def test_only_what_is_asked_for_gets_a_gradient() -> None:
+    (x, h0, dt), rest = arguments()
+    rest["a"].requires_grad_()
+    kernels.scan(x, h0, dt, **rest).sum().backward()
+    assert rest["a"].grad is not None
+    assert x.grad is None
+    assert h0.grad is None
+
+
+def test_without_gradients_nothing_is_kept() -> None:
+    (x, h0, dt), rest = arguments()
+    rest["a"].requires_grad_()
+    with torch.no_grad(), Seen() as seen:
+        out = kernels.scan(x, h0, dt, **rest)
+    assert not out.requires_grad
+    assert seen.names == ["lrcnet.scan.default"]
+
+
+def test_first_negative_dt_is_named() -> None:
+    (x, h0, dt), rest = arguments()
+    dt[3, 0], dt[2, 1], dt[2, 2] = -1.0, -0.05, -2.0
+    with pytest.raises(ValueError, match=r"dt must be >= 0, but dt\[t=2, sample=1\] is -0.05; sort"):
+        kernels.scan(x, h0, dt, **rest)
+    with pytest.raises(ValueError, match=r"dt\[t=2, sample=1\]"):
+        kernels.scan(x.transpose(0, 1), h0, dt.transpose(0, 1), **{**rest, "batch_first": True})
+    with pytest.raises(ValueError, match="dt must be >= 0, but is -1"):
+        kernels.scan(x, h0, -1.0, **rest)
+    allowed = kernels.scan(x, h0, dt, **{**rest, "negative_dt": "allow"})
+    assert torch.allclose(allowed, states(x, h0, dt, **{**rest, "negative_dt": "allow"}))
+
+
+def test_divergence_warns_naming_step_and_sample() -> None:
+    (x, h0, _), rest = arguments(steps=60, saturated=False, solver="euler", elastance="none")
+    dt = torch.full((60, 3), 0.01, dtype=torch.float64)
+    dt[:, 1] = 1e30
+    with pytest.warns(lrcnet.DivergenceWarning, match=r"at step \d+ of sample 1 "):
+        kernels.scan(x, h0, dt, **rest)
+    x[0, 1] = torch.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kernels.scan(x, h0, dt, **rest)
+
+
+@pytest.mark.parametrize("name", ["a", "g_l", "o", "k_eps", "input_scale"])
+def test_wrong_shapes_and_types_are_refused(name: str) -> None:
+    (x, h0, dt), rest = arguments()
+    with pytest.raises(ValueError, match=f"{name} must have shape|x must have|must have shape"):
+        kernels.scan(x, h0, dt, **{**rest, name: rest[name][:-1]})
+    with pytest.raises(ValueError, match="must be torch.float"):
+        kernels.scan(x, h0, dt, **{**rest, name: rest[name].float()})
+
+
+def test_scalar_tensor_dt_equals_the_number() -> None:
+    (x, h0, _), rest = arguments()
+    as_tensor = torch.tensor(0.3, dtype=torch.float64, requires_grad=True)
+    assert torch.equal(kernels.scan(x, h0, as_tensor, **rest), kernels.scan(x, h0, 0.3, **rest))
+
+
+def test_runs_are_identical_and_threads_agree() -> None:
+    (x, h0, dt), rest = arguments(20, 37, 3, 64)
+    rest["a"].requires_grad_()
+
+    def gradient() -> Tensor:
+        return torch.autograd.grad(kernels.scan(x, h0, dt, **rest).sum(), rest["a"])[0]
+
+    first = gradient()
+    assert all(torch.equal(gradient(), first) for _ in range(5))
+    before = torch.get_num_threads()
+    try:
+        for threads in (1, 2, 3):
+            torch.set_num_threads(threads)
+            assert torch.allclose(gradient(), first, rtol=1e-12, atol=1e-12)
+    finally:
+        torch.set_num_threads(before)
+
+
+def _in_child(pipe: Any) -> None:
+    (x, h0, dt), rest = arguments(20, 37, 3, 64)
+    pipe.send(float(kernels.scan(x, h0, dt, **rest).sum()))
+    pipe.close()
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_works_after_fork() -> None:
+    (x, h0, dt), rest = arguments(20, 37, 3, 64)
+    expected = float(kernels.scan(x, h0, dt, **rest).sum())
+    here, there = multiprocessing.Pipe()
+    child = multiprocessing.get_context("fork").Process(target=_in_child, args=(there,))
+    child.start()
+    assert here.poll(60), "the child hangs"
+    assert here.recv() == expected
+    child.join()
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda m: "-".join(map(str, m.values())))
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_a_step_equals_a_scan_of_one_step(model: dict[str, Any], dtype: torch.dtype) -> None:
+    for batch, n, m in ((1, 64, 64), (3, 2, 7), (2, 0, 17)):
+        (x, h0, dt), rest = arguments(1, batch, n, m, **model)
+        rest = {name: v.to(dtype) if isinstance(v, Tensor) else v for name, v in rest.items()}
+        whole = kernels.scan(x.to(dtype), h0.to(dtype), dt.to(dtype), **rest)[0]
+        del rest["batch_first"]
+        one = kernels.step(x[0].to(dtype), h0.to(dtype), dt[0].to(dtype), **rest)
+        assert torch.allclose(one, whole, rtol=1e-5 if dtype is torch.float32 else 1e-12, atol=1e-6)
+
+
+def test_step_refuses_what_it_cannot_read() -> None:
+    (x, h0, dt), rest = arguments(1)
+    del rest["batch_first"]
+    with pytest.raises(ValueError, match="contiguous"):
+        kernels.step(x[0], h0, 1.0, **{**rest, "a": rest["a"].t().contiguous().t()})
+    with pytest.raises(ValueError, match=r"dt\[sample=1\] is -1"):
+        kernels.step(x[0], h0, torch.tensor([1.0, -1.0, 1.0], dtype=torch.float64), **rest)
+
+
+def test_reasons_name_everything_that_stands_in_the_way() -> None:
+    assert kernels.reasons(torch.zeros(1, 1, 1), solver="euler") == []
+    found = kernels.reasons(torch.zeros(1, 1, 1, dtype=torch.float16, device="meta"), solver="rk4")
+    assert len(found) == 3
+    seen: list[list[str]] = []
+    torch.func.grad(lambda x: (seen.append(kernels.reasons(x, solver="euler")), x.sum())[1])(torch.zeros(1, 1, 1))
+    assert seen == [["torch.func transforms need the plain loop"]]
