@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import pickle
+import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,8 @@ from lrcnet.training.files import write_atomically
 
 LAST, PREVIOUS, BEST = "last.ckpt", "previous.ckpt", "best.ckpt"
 FORMAT = 1
-# What torch.load raises on a file that is cut off, has flipped bits, or is no checkpoint at all.
-DAMAGE = (RuntimeError, EOFError, ValueError, KeyError, OSError, pickle.UnpicklingError)
+# What reading raises on a file that is cut off, has flipped bits, or is no checkpoint at all.
+DAMAGE = (RuntimeError, EOFError, ValueError, KeyError, OSError, pickle.UnpicklingError, zipfile.BadZipFile)
 
 _log = logging.getLogger("lrcnet")
 Row = dict[str, float]
@@ -114,6 +115,11 @@ def load_best(folder: Path, network: nn.Module) -> None:
 
 
 def _read(path: Path) -> dict[str, Any]:
+    # torch.load does not look at the archive's checksums, so a flipped bit would go unnoticed.
+    with zipfile.ZipFile(path) as archive:
+        damaged = archive.testzip()
+    if damaged is not None:
+        raise ValueError(f"wrong checksum of {damaged}")
     content: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise ValueError(f"not a checkpoint of format {FORMAT}")
