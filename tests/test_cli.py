@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -57,3 +58,12 @@ def test_help_is_light() -> None:
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert shown.strip() == "[]"
+
+
+def test_demo_trains_and_draws(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo", "--out", str(tmp_path), "--iterations", "4"]) == 0
+    shown = capsys.readouterr().out
+    assert "0.009 ± 0.004" in shown
+    assert (tmp_path / "trajectories.png").stat().st_size > 10_000
+    assert main(["demo", "--out", str(tmp_path), "--iterations", "4"]) == 0, "finished runs are read, not trained again"
+    assert capsys.readouterr().out == shown
