@@ -148,6 +148,22 @@ def test_bidirectional_layers_refuse_to_stream(name: str) -> None:
         make_layer(name, bidirectional=True).step(torch.randn(2, 3, dtype=torch.float64))
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_a_step_takes_one_reading(name: str) -> None:
+    layer = make_layer(name)
+    for grad in (True, False):
+        with torch.set_grad_enabled(grad):
+            with raises(ValueError, "step expects x of 2 dimensions", "has 3"):
+                layer.step(torch.randn(1, 2, 3, dtype=torch.float64))
+            with raises(ValueError, "step expects x", "is a list"):
+                layer.step([1.0, 2.0, 3.0])
+
+
+def test_half_precision_layers_are_refused() -> None:
+    with raises(ValueError, "float32 or float64", "bfloat16", "autocast"):
+        lrcnet.LRCU(3, 4).bfloat16()(torch.randn(5, 2, 3).bfloat16())
+
+
 def test_cells_take_no_inputs_but_layers_need_one() -> None:
     for name in ("ltc", "stc", "lrc", "lrcu", "mgu", "ctrnn", "gru-ode"):
         cell = make_cell(name, 0, 4)

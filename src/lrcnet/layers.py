@@ -16,7 +16,7 @@ from lrcnet.cells.base import Cell
 from lrcnet.cells.gated import no_time, with_time
 from lrcnet.cells.liquid import LiquidCell
 from lrcnet.errors import positive_size
-from lrcnet.sequence import Dt, Sequences, check_dropout, first_state, raised, read, under_autocast
+from lrcnet.sequence import Dt, Sequences, check_dropout, first_state, one_reading, raised, read, under_autocast
 
 
 class RecurrentLayer(nn.Module):
@@ -107,6 +107,11 @@ class RecurrentLayer(nn.Module):
     def _run(
         self, input: Tensor | PackedSequence, hx: Tensor | None, dt: Dt, like: Tensor
     ) -> tuple[Tensor | PackedSequence, Tensor]:
+        if like.dtype not in (torch.float32, torch.float64):
+            raise ValueError(
+                f"{self.mode} computes in float32 or float64, but its parameters are {like.dtype}; convert the layer and "
+                "use autocast for the rest of the model"
+            )
         if dt is not None and not (self.time_feature or self.cell_type.takes_dt):
             raise ValueError(no_time(self.mode))
         sequences, layout = read(
@@ -157,18 +162,10 @@ class RecurrentLayer(nn.Module):
         Returns:
             The output (B, m) and the new state (L, B, m), or both without B.
         """
-        if self.bidirectional:
-            raise ValueError(
-                f"{self.mode}.step needs a layer that only looks back, but this one is bidirectional; build it with "
-                "bidirectional=False"
-            )
-        batched = x.dim() == 2
-        whole = x.unsqueeze(1 if self.batch_first and batched else 0)
-        if isinstance(dt, Tensor) and dt.dim():
-            dt = dt.unsqueeze(1 if self.batch_first and batched else 0)
+        whole, dt, axis = one_reading(self, x, dt, self.batch_first)
         output, state = self.forward(whole, state, dt=dt)
         assert isinstance(output, Tensor)
-        return output.squeeze(1 if self.batch_first and batched else 0), state
+        return output.squeeze(axis), state
 
     @property
     def negative_dt(self) -> str:
@@ -224,6 +221,8 @@ class LiquidLayer(RecurrentLayer):
         only asks whether all is as it should be, and leaves saying what is not to the general way.
         """
         cells: Any = self._modules["cells"]
+        if not isinstance(x, Tensor):
+            return None
         shape = x.shape
         batched = len(shape) == 2
         expected = (1, *shape[:-1], self.hidden_size)

@@ -232,6 +232,23 @@ def check_dropout(dropout: float, num_layers: int) -> float:
     return float(dropout)
 
 
+def one_reading(
+    layer: Stacked, x: Tensor, dt: float | Tensor | None, batch_first: bool
+) -> tuple[Tensor, float | Tensor | None, int]:
+    """A reading x (B, n) or (n,) and its dt as a sequence of one step, and the axis that time has in it."""
+    owner = type(layer).__name__
+    if layer.bidirectional:
+        raise ValueError(
+            f"{owner}.step needs a layer that only looks back, but this one is bidirectional; build it with "
+            "bidirectional=False"
+        )
+    if not isinstance(x, Tensor) or x.dim() not in (1, 2):
+        given = f"has {x.dim()}" if isinstance(x, Tensor) else f"is a {type(x).__name__}"
+        raise ValueError(f"{owner}.step expects x of 2 dimensions (batch, input) or 1 (input), but x {given}")
+    axis = 1 if batch_first and x.dim() == 2 else 0
+    return x.unsqueeze(axis), dt.unsqueeze(axis) if isinstance(dt, Tensor) and dt.dim() else dt, axis
+
+
 def under_autocast(tensor: Tensor) -> bool:
     """Whether autocast is on for the tensor's device."""
     return not tensor.is_meta and torch.is_autocast_enabled(tensor.device.type)

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
 from lrcnet.cells.gated import no_time, reset_torch_rnn, with_time
-from lrcnet.sequence import Dt, check_dropout, first_state, raised, read, under_autocast
+from lrcnet.sequence import Dt, check_dropout, first_state, one_reading, raised, read, under_autocast
 
 State = Tensor | tuple[Tensor, Tensor]
 
@@ -115,15 +115,8 @@ class _TimedLayer(nn.Module):
 
     def step(self, x: Tensor, state: State | None = None, dt: float | Tensor | None = None) -> tuple[Tensor, State]:
         """Advance by one reading x (B, n) or (n,); see `RecurrentLayer.step`."""
-        if self.bidirectional:
-            raise ValueError(
-                f"{self.mode}.step needs a layer that only looks back, but this one is bidirectional; build it with "
-                "bidirectional=False"
-            )
-        axis = 1 if self.batch_first and x.dim() == 2 else 0
-        if isinstance(dt, Tensor) and dt.dim():
-            dt = dt.unsqueeze(axis)
-        output, state = self.forward(x.unsqueeze(axis), state, dt=dt)
+        whole, dt, axis = one_reading(self, x, dt, self.batch_first)
+        output, state = self.forward(whole, state, dt=dt)
         assert isinstance(output, Tensor)
         return output.squeeze(axis), state
 

@@ -62,8 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     chosen = _shortened(_matching(planned, arguments.only), arguments.epochs)
     if arguments.list:
         return _list(chosen, arguments.out)
-    possible = _with_data(chosen, arguments.data)
-    _train(possible, arguments)
+    _train(_possible(chosen, arguments.out, arguments.data), arguments)
     return _draw(names, arguments)
 
 
@@ -96,37 +95,43 @@ def _shortened(specs: Sequence[RunSpec], epochs: int | None) -> list[RunSpec]:
     return cut
 
 
-def _list(specs: Sequence[RunSpec], out: str) -> int:
+def _done(spec: RunSpec, out: str) -> bool:
     from pathlib import Path
 
     from lrcnet.training.run import finished_result
 
-    done = 0
-    for spec in specs:
-        place = Path(out) / spec.folder_name()
-        finished = finished_result(place, spec) is not None
-        done += finished
+    return finished_result(Path(out) / spec.folder_name(), spec) is not None
+
+
+def _list(specs: Sequence[RunSpec], out: str) -> int:
+    done = [_done(spec, out) for spec in specs]
+    for spec, finished in zip(specs, done, strict=True):
         print(f"{'done' if finished else 'to do':<6} {spec.command()}")
-    print(f"{done} of {len(specs)} runs done")
+    print(f"{sum(done)} of {len(specs)} runs done")
     return 0
 
 
-def _with_data(specs: Sequence[RunSpec], data: str | None) -> list[RunSpec]:
-    """The runs whose files are here; of the others it says once why not."""
+def _possible(specs: Sequence[RunSpec], out: str, data: str | None) -> list[RunSpec]:
+    """The runs that are done or whose files are here; of the others it says once why not."""
     from lrcnet import tasks
 
-    missing: dict[tuple[str, str], bool] = {}
+    here: dict[tuple[str, str], bool] = {}
+    kept = []
     for spec in specs:
         key = (spec.task, spec.variant)
-        if key in missing:
+        if _done(spec, out):
+            kept.append(spec)
             continue
-        try:
-            tasks.find(*key).load("test", data)
-            missing[key] = False
-        except FileNotFoundError as error:
-            missing[key] = True
-            print(f"left out: {spec.task} {spec.variant}: {error}")
-    return [spec for spec in specs if not missing[spec.task, spec.variant]]
+        if key not in here:
+            try:
+                tasks.find(*key).load("test", data)
+                here[key] = True
+            except FileNotFoundError as error:
+                here[key] = False
+                print(f"left out: {spec.task} {spec.variant}: {error}")
+        if here[key]:
+            kept.append(spec)
+    return kept
 
 
 def _train(specs: Sequence[RunSpec], arguments: argparse.Namespace) -> None:

@@ -12,8 +12,8 @@ try:
 except ImportError as error:  # A package built without a compiler has no such module; anything else is told as it is.
     library = None
     _error = (
-        "the compiled kernels are not part of this installation (no C++ compiler when it was installed); install g++ or "
-        "clang++ and run `pip install --force-reinstall --no-deps lrcnet`"
+        "the compiled kernels are not part of this installation (no C++ compiler when it was installed); install g++ "
+        "or clang++ and run `pip install --force-reinstall --no-deps lrcnet`"
         if isinstance(error, ModuleNotFoundError)
         else f"the compiled kernels cannot be loaded: {error}"
     )
@@ -27,8 +27,8 @@ def _choose() -> None:
     _, available, _, _ = library.describe()
     if not library.use(wanted):
         raise ValueError(
-            f"LRCNET_ISA must be one of {', '.join(available)} on this machine, but is {wanted!r}; unset it to take the "
-            f"best, {available[0]}"
+            f"LRCNET_ISA must be one of {', '.join(available)} on this machine, but is {wanted!r}; unset it to take "
+            f"the best, {available[0]}"
         )
 
 

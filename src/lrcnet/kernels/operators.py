@@ -16,7 +16,10 @@ ELASTANCES = ("none", "asymmetric", "symmetric")
 SOLVERS = ("euler", "hybrid", "exponential")
 DTYPES = (torch.float32, torch.float64)
 NEGATIVE_ADVICE = "sort the readings by time, or pass negative_dt='clamp' or 'allow' to the layer"
-ONCE = 'the fused kernel is differentiable once, but a second derivative was asked for; use backend="reference" for this layer'
+ONCE = (
+    "the fused kernel is differentiable once, but a second derivative was asked for; use "
+    'backend="reference" for this layer'
+)
 
 _TENSORS = (
     "Tensor x, Tensor? h0, Tensor? dt, Tensor a, Tensor b, Tensor g, Tensor k, Tensor g_l, Tensor e_l, Tensor? o, "
@@ -212,7 +215,6 @@ def _tell(found: tuple[Any, ...]) -> None:
     )
 
 
-@torch.library.register_fake("lrcnet::scan")
 def _scan_fake(
     x: Tensor,
     h0: Tensor | None,
@@ -286,7 +288,6 @@ def _scan_backward(grad: Tensor | None, *arguments: Any) -> tuple[Tensor, ...]:
     return tuple(gradients)
 
 
-@torch.library.register_fake("lrcnet::scan_backward")
 def _scan_backward_fake(grad: Tensor | None, *arguments: Any) -> tuple[Tensor, ...]:
     inputs, batch_first, (want_x, want_dt) = arguments[:14], arguments[19], arguments[22:]
     return tuple(_new_gradients(inputs, want_x, want_dt, Sizes.of(inputs[0], inputs[7], batch_first)))
@@ -316,5 +317,7 @@ def _refuse(ctx: Any, *_: Tensor | None) -> None:
     raise RuntimeError(ONCE)
 
 
+torch.library.register_fake("lrcnet::scan", _scan_fake)
+torch.library.register_fake("lrcnet::scan_backward", _scan_backward_fake)
 torch.library.register_autograd("lrcnet::scan", _differentiate, setup_context=_keep)
 torch.library.register_autograd("lrcnet::scan_backward", _refuse)
