@@ -144,7 +144,7 @@ class LiquidCell(LiquidParameters, ODECell):
         # nn.Module's attribute look-up is slow enough to be seen in a single step.
         stored = self._parameters
         if self.constraint != "clamp" or self.parametrisation != "ab" or "parametrizations" in self._modules:
-            stored = self.values()._asdict()  # type: ignore[assignment]
+            stored = self.values()._asdict()
         return {
             "a": stored["a"],
             "b": stored["b"],
