@@ -14,14 +14,18 @@ from tests.kernels.transcription import MODELS, batch_of, network, states
 
 # Agreement in float64, relative to the largest entry: sums over some hundred terms in another order.
 DOUBLE = 1e-12
-# Flash-attention's law: the kernel's error against float64 truth, over that of the plain float32 transcription. Both are
-# root mean squares over several networks, since a single one may be right by luck.
+# Flash-attention's law: the kernel's error against float64 truth, over that of the plain float32 transcription. Both
+# are root mean squares over several networks, since a single one may be right by luck.
 SINGLE = {"states": 2.0, "gradient": 3.0}
 # Below this relative error there is nothing to compare: half a unit in the last place.
 ROUNDING = 6e-8
 
 NAMES = [f"{m['saturated']}-{m['elastance']}-{m['solver']}-{m['unfolds']}" for m in MODELS]
 SIZES = [(5, 3, 3, 7), (4, 5, 1, 17), (3, 1, 64, 1), (2, 70, 3, 64), (2, 3, 64, 129), (140, 2, 2, 5), (6, 33, 0, 8)]
+
+
+FUSED = {"batch_first": False, "negative_dt": "error"}
+PLAIN = {"batch_first": False}
 
 
 def problem(

@@ -8,6 +8,7 @@ from lrcnet.kernels.operators import ELASTANCES, NEGATIVE_ADVICE, SOLVERS
 
 _elastance = {name: index for index, name in enumerate(ELASTANCES)}
 _solver = {name: index for index, name in enumerate(SOLVERS)}
+_step = None if native.unavailable() else native.call("step")
 
 
 def step(
@@ -39,38 +40,33 @@ def step(
     Raises:
         ValueError: for a negative dt, naming the sample; for a wrong shape, dtype or a gap in a parameter's memory.
     """
+    if _step is None:
+        raise RuntimeError(native.unavailable())
     batch, inputs = x.shape
-    units = g_l.shape[0]
-    rows = inputs + units
+    units = g_l.numel()
     dtype = x.dtype
-    addresses = []
-    for tensor, size in (
-        (a, rows * units),
-        (b, rows * units),
-        (g, rows * units),
-        (k, rows * units),
-        (g_l, units),
-        (e_l, units),
-        (o, rows * units),
-        (p, units),
-        (k_eps, units),
-        (input_scale, inputs),
-        (input_shift, inputs),
-        (h, batch * units),
-    ):
-        if tensor is None:
-            addresses.append(0)
-        elif tensor.numel() == size and tensor.dtype is dtype and tensor.is_contiguous():
-            addresses.append(tensor.data_ptr())
-        else:
-            raise ValueError(
-                f"every tensor of a step must be contiguous, {dtype} and of the size its letter implies, but one has "
-                f"shape {tuple(tensor.shape)} and {tensor.dtype}; use scan for anything else"
-            )
-    if (o is None) is not (elastance == "none") or (k_eps is None) is not (elastance != "symmetric"):
-        raise ValueError(f"o and k_eps must be given as elastance={elastance!r} implies")
-    if (dtype is not torch.float32 and dtype is not torch.float64) or not x.is_cpu:
-        raise ValueError(f"a fused step computes in float32 or float64 on the CPU, but x is {dtype} on {x.device}")
+    size = (inputs + units) * units
+    # One by one and without a loop: this is most of what a step of one sample costs.
+    sound = (
+        (dtype is torch.float32 or dtype is torch.float64)
+        and x.is_cpu
+        and a.numel() == b.numel() == g.numel() == k.numel() == size
+        and a.dtype is b.dtype is g.dtype is k.dtype is g_l.dtype is e_l.dtype is h.dtype is dtype
+        and (a.is_contiguous() and b.is_contiguous() and g.is_contiguous() and k.is_contiguous())
+        and (g_l.is_contiguous() and e_l.is_contiguous() and h.is_contiguous())
+        and e_l.numel() == units
+        and h.numel() == batch * units
+        and _sound(o, size, dtype, elastance != "none")
+        and _sound(p, units, dtype, elastance != "none" and p is not None)
+        and _sound(k_eps, units, dtype, elastance == "symmetric")
+        and _sound(input_scale, inputs, dtype, input_scale is not None)
+        and _sound(input_shift, inputs, dtype, input_shift is not None)
+    )
+    if not sound:
+        raise ValueError(
+            f"every tensor of a step must be contiguous, on the CPU, {dtype} (float32 or float64) and of the size its "
+            f"letter implies, and o, p, k_eps must be there as elastance={elastance!r} says; use scan for anything else"
+        )
     step_address, step_stride, step_value = 0, 0, 1.0
     if isinstance(dt, Tensor):
         if dt.dtype is not dtype or dt.shape not in ((), (batch,)):
@@ -87,7 +83,7 @@ def step(
             raise ValueError(f"dt must be >= 0, but is {dt:g}; {NEGATIVE_ADVICE}")
     out = torch.empty_like(h)
     stride = x.stride()
-    native.call("step")(
+    _step(
         dtype is torch.float64,
         saturated,
         _elastance[elastance],
@@ -95,15 +91,32 @@ def step(
         unfolds,
         inputs,
         units,
-        *addresses[:-1],
+        a.data_ptr(),
+        b.data_ptr(),
+        g.data_ptr(),
+        k.data_ptr(),
+        g_l.data_ptr(),
+        e_l.data_ptr(),
+        0 if o is None else o.data_ptr(),
+        0 if p is None else p.data_ptr(),
+        0 if k_eps is None else k_eps.data_ptr(),
+        0 if input_scale is None else input_scale.data_ptr(),
+        0 if input_shift is None else input_shift.data_ptr(),
         batch,
         x.data_ptr(),
         stride[0],
         stride[1],
-        addresses[-1],
+        h.data_ptr(),
         step_address,
         step_stride,
         step_value,
         out.data_ptr(),
     )
     return out
+
+
+def _sound(tensor: Tensor | None, size: int, dtype: torch.dtype, wanted: bool) -> bool:
+    """Whether an optional tensor is there just when it is wanted, and as it must be."""
+    if tensor is None or not wanted:
+        return tensor is None and not wanted
+    return tensor.numel() == size and tensor.dtype is dtype and tensor.is_contiguous()

@@ -38,6 +38,7 @@ template <class T, bool Elastic>
 void add_all_rows(const Problem& q, index_t first, index_t count, const T* y, T* f, T* u, T* w) {
   constexpr index_t W = kLanes<T>;
   index_t i = 0;
+  for (; i + 4 * W <= q.m; i += 4 * W) add_rows<T, 4, Elastic>(q, first, count, y, i, q.m - i, f + i, u + i, w + i);
   for (; i + 2 * W <= q.m; i += 2 * W) add_rows<T, 2, Elastic>(q, first, count, y, i, q.m - i, f + i, u + i, w + i);
   for (; i < q.m; i += W) add_rows<T, 1, Elastic>(q, first, count, y, i, q.m - i, f + i, u + i, w + i);
 }
