@@ -54,8 +54,14 @@ def _svg(picture: Picture) -> str:
 
 
 def _rendered(picture: Picture, kind: str) -> bytes:
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
     out = io.BytesIO()
     with palette.style():
+        if isinstance(picture.figure.get_layout_engine(), ConstrainedLayoutEngine):
+            # Once is enough: a second layout moves things by a hair, and then the same figure gives other bytes.
+            picture.figure.draw_without_rendering()
+            picture.figure.set_layout_engine("none")
         metadata = {"Date": None} if kind == "svg" else {"Software": None}
         picture.figure.savefig(out, format=kind, dpi=DOTS_PER_INCH, metadata=metadata)
     return out.getvalue()

@@ -1,0 +1,116 @@
+"""`lrcnet reproduce` and `lrcnet report` from the command line; the Neural-ODE runs here really train."""
+
+import json
+
+import pytest
+import synthetic_runs
+
+from lrcnet import paper, report, training
+from lrcnet.cli import main
+from lrcnet.paper.finished import collect, read_runs
+
+ONE = ["--only", "neural-ode/spiral/lrc-s"]
+
+
+def call(capsys, *arguments):
+    code = main([str(argument) for argument in arguments])
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+@pytest.fixture
+def no_data(tmp_path, monkeypatch):
+    """A machine without the data files."""
+    monkeypatch.setenv("LRCNET_DATA", str(tmp_path / "nothing"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def test_a_run_is_trained_once_drawn_and_collected(capsys, tmp_path, monkeypatch):
+    out, results = tmp_path / "runs", tmp_path / "results"
+    words = ["reproduce", "neural-ode", "--budget", "smoke", *ONE, "--out", out, "--collect", results, "--quiet"]
+    code, text, _ = call(capsys, *words)
+    assert code == 0
+    assert "[1/1] neural-ode spiral lrc-s seed 0: mean_absolute_error" in text
+    assert "0.009 ± 0.004" in text, "the paper's number stands beside ours"
+    made = {path.suffix for path in (out / "artefacts" / "neural-ode").iterdir()}
+    assert made == {".csv", ".md", ".png", ".svg"}
+    (run,) = read_runs(out)
+    assert len(run.prediction["states"]) == 1000
+    (file,) = results.rglob("*.json")
+    assert json.loads(file.read_text())["metrics"] == run.result.metrics
+
+    def refuse(*arguments, **options):
+        raise AssertionError("a finished run was trained again")
+
+    monkeypatch.setattr(training.grid, "run_or_diverge", refuse)
+    monkeypatch.setattr(report.figures, "save", lambda picture, folder: [])
+    code, text, _ = call(capsys, *words)
+    assert code == 0
+    assert "0 new files" in text
+
+
+def test_more_epochs_carry_on(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(report.figures, "save", lambda picture, folder: [])
+    for iterations in (2, 3):
+        words = ["reproduce", "neural-ode", "--budget", "smoke", *ONE, "--out", tmp_path, "--quiet"]
+        assert call(capsys, *words, "--epochs", iterations)[0] == 0
+    (run,) = read_runs(tmp_path)
+    assert run.result.epochs == 3
+
+
+def test_what_needs_missing_files_is_left_out_and_said(capsys, tmp_path, no_data):
+    code, text, _ = call(capsys, "reproduce", "classification", "--budget", "smoke", "--out", tmp_path / "runs")
+    assert code == 0
+    assert "left out: person coarse" in text
+    assert "lrcnet data get imdb" in text
+    assert "84.21 ± 0.26" in text
+
+
+def test_the_list_trains_nothing(capsys, tmp_path):
+    code, text, _ = call(capsys, "reproduce", "--budget", "paper", "--list", "--out", tmp_path / "runs")
+    assert code == 0
+    planned = sum(len(paper.load(name).runs("paper")) for name in paper.ARTEFACTS)
+    assert f"0 of {planned} runs done" in text
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["reproduce", "nonsense"], "artefact must be one of elastance, architecture"),
+        (["reproduce", "--budget", "huge"], "budget must be one of smoke, quick, paper"),
+        (["reproduce", "neural-ode", "--only", "x/*"], "matches none of the runs: neural-ode/"),
+        (["reproduce", "neural-ode", "--seeds", "0"], "--seeds must be at least 1"),
+        (["reproduce", "neural-ode", "--engine", "abacus", *ONE], "engine must be one of local, ray"),
+        (["report", "nowhere", "--html", "x.html"], "must be a folder of runs"),
+        (["report", "nowhere"], "--html FILE, --markdown FILE"),
+        (["report", ".", "--html", "x", "--artefact", "nonsense"], "artefact must be one of"),
+    ],
+)
+def test_a_mistake_is_one_clear_line(capsys, tmp_path, monkeypatch, words, said):
+    monkeypatch.chdir(tmp_path)
+    code, _, error = call(capsys, *words)
+    assert code == 1
+    assert said in error
+    assert len(error.splitlines()) == 1
+
+
+def test_a_report_is_written_from_collected_results(capsys, tmp_path):
+    runs = [synthetic_runs.classification_run("person", "coarse", "lrcu-s", seed, 3) for seed in range(2)]
+    collect(runs, tmp_path / "results")
+    html, markdown = tmp_path / "report.html", tmp_path / "docs" / "reproduction.md"
+    words = ["--html", html, "--markdown", markdown, "--artefact", "classification", "--artefact", "elastance"]
+    code, text, _ = call(capsys, "report", tmp_path / "results", *words)
+    assert code == 0
+    assert f"wrote {html}" in text
+    assert "3 of 100" in markdown.read_text()
+    assert (tmp_path / "docs" / "reproduction" / "elastance-shapes.svg").exists()
+    assert "neural-ode" not in html.read_text()
+
+
+@pytest.mark.slow
+def test_every_artefact_is_smoke_run_on_what_is_here(capsys, tmp_path):
+    assert call(capsys, "reproduce", "--budget", "smoke", "--out", tmp_path, "--quiet")[0] == 0
+    for name in paper.ARTEFACTS:
+        assert (tmp_path / "artefacts" / name / "README.md").exists()
+    assert all(run.result.budget == "smoke" for run in read_runs(tmp_path))
