@@ -1,0 +1,105 @@
+"""Training steps of the fused kernel against torch.nn.LSTM, the plain loop, ncps and the sigmoid's own limit."""
+
+import importlib.util
+
+import torch
+
+import lrcnet
+from lrcnet.benchmarks.measure import Measurement, best_in_turn, training_step
+from lrcnet.kernels import native
+
+# name, batch, time, inputs, units, LSTM's units, input gradient, most of the LSTM's time, times faster than the loop.
+SHAPES = [
+    ("psMNIST", 64, 784, 1, 64, 100, False, 0.45, 25.0),
+    ("IMDB", 64, 256, 64, 64, 100, True, 1.0, 12.0),
+    ("person activity", 128, 32, 7, 64, 100, False, 0.80, 8.0),
+    ("driving policy", 32, 32, 64, 19, 23, True, 1.5, 10.0),
+]
+# Numbers one core passes through the sigmoid alone, small enough for the nearest cache.
+CHUNK = 2048
+
+
+def measure() -> list[Measurement]:
+    return [*_shapes(), *_ncps(), _sigmoid_limit(), *_alternation()]
+
+
+def _shapes() -> list[Measurement]:
+    found = []
+    for name, batch, steps, inputs, units, lstm_units, wants_x, most, least in SHAPES:
+        what = f"LRCU-S {units}, {name} ({batch}, {steps}, {inputs}), forward + backward"
+        x = torch.rand(batch, steps, inputs, requires_grad=wants_x)
+        fused = lrcnet.LRCU(inputs, units, batch_first=True, backend="fused")
+        plain = lrcnet.LRCU(inputs, units, batch_first=True, backend="reference")
+        lstm = torch.nn.LSTM(inputs, lstm_units, batch_first=True)
+        ours, theirs = best_in_turn(training_step(fused, x), training_step(lstm, x))
+        loop, ours_again = best_in_turn(training_step(plain, x), training_step(fused, x), repeats=2, rounds=1)
+        against = f"LSTM {lstm_units}"
+        found += [
+            Measurement(what, ours * 1e3, "ms", against, theirs * 1e3, ours / theirs, most),
+            Measurement(
+                what, ours_again * 1e3, "ms", "plain loop", loop * 1e3, loop / ours_again, least, at_least=True
+            ),
+        ]
+    return found
+
+
+def _ncps() -> list[Measurement]:
+    if importlib.util.find_spec("ncps") is None:
+        return []
+    from ncps.torch import LTC
+
+    found = []
+    for batch, steps, inputs in ((32, 32, 64), (128, 32, 7)):
+        x = torch.rand(batch, steps, inputs)
+        ltc = lrcnet.LTC(inputs, 64, batch_first=True, backend="fused")
+        lrcu = lrcnet.LRCU(inputs, 64, batch_first=True, backend="fused")
+        theirs, a, b = best_in_turn(
+            *(training_step(layer, x) for layer in (LTC(inputs, 64, batch_first=True), ltc, lrcu)), repeats=4, rounds=2
+        )
+        for name, ours, least in (("LTC 64, hybrid 6", a, 8.0), ("LRCU-S 64", b, 40.0)):
+            what = f"{name} ({batch}, {steps}, {inputs}), forward + backward"
+            found.append(
+                Measurement(what, ours * 1e3, "ms", "ncps LTC", theirs * 1e3, theirs / ours, least, at_least=True)
+            )
+    return found
+
+
+def _sigmoid_limit() -> Measurement:
+    """Forward at psMNIST's shape against as many sigmoids by the same vector code, and nothing else."""
+    batch, steps, inputs, units = 64, 784, 1, 64
+    layer = lrcnet.LRCU(inputs, units, batch_first=True, backend="fused")
+    x = torch.rand(batch, steps, inputs)
+    threads = torch.get_num_threads()
+    numbers, room = torch.rand(threads * CHUNK), torch.empty(threads * CHUNK)
+    passes = batch * steps * (inputs + units) * units // (threads * CHUNK)
+    sigmoids = native.call("sigmoids")
+
+    def forward() -> None:
+        with torch.no_grad():
+            layer(x)
+
+    ours, limit = best_in_turn(
+        forward, lambda: sigmoids(False, numbers.data_ptr(), room.data_ptr(), CHUNK, threads, passes)
+    )
+    what = f"LRCU-S 64, psMNIST ({batch}, {steps}, {inputs}), forward"
+    return Measurement(what, ours * 1e3, "ms", "its sigmoids alone", limit * 1e3, ours / limit, 1.4)
+
+
+def _alternation() -> list[Measurement]:
+    """The same step right after a torch operator that uses all threads: two thread pools would fight here."""
+    x = torch.rand(128, 32, 7)
+    layer = lrcnet.LRCU(7, 64, batch_first=True, backend="fused")
+    left, right = torch.rand(512, 512), torch.rand(512, 512)
+    step = training_step(layer, x)
+
+    def product() -> None:
+        left @ right
+
+    def both() -> None:
+        product()
+        step()
+
+    alone, operator, together = best_in_turn(step, product, both, repeats=15)
+    what = "LRCU-S 64, person activity, in alternation with a matrix product"
+    apart = alone + operator
+    return [Measurement(what, together * 1e3, "ms", "each on its own", apart * 1e3, together / apart)]

@@ -1,0 +1,42 @@
+"""One step of a stream, one sample: the layer's and the kernel's own, against torch.nn.LSTMCell."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+import lrcnet
+from lrcnet.benchmarks.measure import Measurement
+
+STEPS = 10_000
+BLOCK = 500
+
+
+def measure() -> list[Measurement]:
+    layer = lrcnet.LRCU(64, 64, backend="fused")
+    plain = lrcnet.LRCU(64, 64, backend="reference")
+    cell = torch.nn.LSTMCell(64, 100)
+    x, state = torch.rand(1, 64), torch.zeros(1, 1, 64)
+    hidden, memory = torch.zeros(1, 100), torch.zeros(1, 100)
+    with torch.no_grad():
+        lstm, ours, loop = _medians(
+            lambda: cell(x, (hidden, memory)), lambda: layer.step(x, state), lambda: plain.step(x, state)
+        )
+    what = "LRCU-S 64, layer.step, one sample, 64 inputs, no gradient"
+    return [
+        Measurement(what, ours, "us", "LSTMCell 100", lstm, ours / lstm, 0.6),
+        Measurement(what, ours, "us", "plain loop", loop, ours / loop),
+    ]
+
+
+def _medians(*calls: Callable[[], Any]) -> list[float]:
+    """The median of STEPS calls each, in microseconds, in blocks that take turns."""
+    times: list[list[float]] = [[] for _ in calls]
+    for _ in range(STEPS // BLOCK):
+        for own, call in zip(times, calls, strict=True):
+            for _ in range(BLOCK):
+                start = time.perf_counter()
+                call()
+                own.append(time.perf_counter() - start)
+    return [sorted(own)[len(own) // 2] * 1e6 for own in times]

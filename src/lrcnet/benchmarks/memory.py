@@ -1,0 +1,32 @@
+"""Peak memory of a training step beyond what the process had before, fused against the plain loop."""
+
+import subprocess
+import sys
+
+from lrcnet.benchmarks.measure import Measurement
+
+# A fresh process each: the peak of a process never goes down again.
+PROGRAM = """
+import resource, sys, torch, lrcnet
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+layer = lrcnet.LRCU(1, 64, batch_first=True, backend=sys.argv[1])
+layer(torch.rand(2, 2, 1))[0].sum().backward()
+x = torch.rand(64, 784, 1)
+before = peak()
+layer(x)[0].sum().backward()
+print(peak() - before)
+"""
+
+
+def measure() -> list[Measurement]:
+    fused, plain = (_peak(backend) / 2**20 for backend in ("fused", "reference"))
+    what = "LRCU-S 64, psMNIST (64, 784, 1), peak of one training step"
+    return [Measurement(what, fused, "MiB", "plain loop", plain, fused / plain, 0.03)]
+
+
+def _peak(backend: str) -> int:
+    done = subprocess.run([sys.executable, "-c", PROGRAM, backend], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"the memory benchmark's process failed with {backend=}: {done.stderr.strip()[-500:]}")
+    return int(done.stdout)

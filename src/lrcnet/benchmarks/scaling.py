@@ -1,0 +1,101 @@
+"""How a training step's time grows with threads and with the length of the sequence."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+
+import lrcnet
+from lrcnet.benchmarks.measure import Measurement, best_in_turn, training_step
+
+LENGTHS = (1_000, 3_162, 10_000, 31_623, 100_000)
+
+
+def measure() -> list[Measurement]:
+    return [*_threads(), *_lengths()]
+
+
+@contextmanager
+def _with_threads(count: int) -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _threads() -> list[Measurement]:
+    layer = lrcnet.LRCU(1, 64, batch_first=True, backend="fused")
+    step = training_step(layer, torch.rand(64, 784, 1))
+    best: dict[int, float] = {}
+    counts = sorted({1, 2, torch.get_num_threads()})
+    for _ in range(3):
+        for count in counts:
+            with _with_threads(count):
+                (time,) = best_in_turn(step, repeats=3, rounds=1)
+                best[count] = min(best.get(count, time), time)
+    return [
+        Measurement(
+            f"LRCU-S 64, psMNIST (64, 784, 1), {count} threads",
+            best[count] * 1e3,
+            "ms",
+            "one thread",
+            best[1] * 1e3,
+            best[1] / best[count],
+            1.7 if count == 2 else None,
+            at_least=True,
+        )
+        for count in counts
+        if count > 1
+    ]
+
+
+def _lengths() -> list[Measurement]:
+    """Time per step of the sequence, batch 4, against that of the shortest."""
+    layer = lrcnet.LRCU(1, 64, batch_first=True, backend="fused")
+    steps = {length: training_step(layer, torch.rand(4, length, 1)) for length in LENGTHS}
+    best = dict.fromkeys(LENGTHS, float("inf"))
+    for _ in range(3):
+        for length, step in steps.items():
+            (time,) = best_in_turn(step, repeats=max(2, 30_000 // length), rounds=1)
+            best[length] = min(best[length], time / length * 1e6)
+    shortest = best[LENGTHS[0]]
+    return [
+        Measurement(
+            f"LRCU-S 64 (4, {length}, 1), forward + backward, per step",
+            best[length],
+            "us",
+            f"T = {LENGTHS[0]}",
+            shortest,
+            best[length] / shortest,
+            1.1,
+        )
+        for length in LENGTHS[1:]
+    ]
+
+
+def draw(measurements: list[Measurement], path: Path) -> None:
+    """The scaling picture: time per step over the length of the sequence, and the speed-up by threads."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    threads = [one for one in measurements if one.what.endswith("threads")]
+    lengths = [one for one in measurements if one.what.endswith("per step")]
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
+    first = lengths[0].other
+    assert first is not None
+    left.semilogx(LENGTHS, [first, *(one.value for one in lengths)], "o-")
+    left.axhspan(0.9 * first, 1.1 * first, alpha=0.2, label="within 10 %")
+    left.set(xlabel="length of the sequence", ylabel="microseconds per step", ylim=(0, None), title="batch 4, 64 units")
+    left.legend()
+    counts = [1, *(int(one.what.split()[-2]) for one in threads)]
+    right.plot(counts, [1.0, *(one.ratio for one in threads)], "o-", label="measured")
+    right.plot(counts, counts, ":", label="ideal")
+    right.set(xlabel="threads", ylabel="times faster than one", title="psMNIST's shape", xticks=counts)
+    right.legend()
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
