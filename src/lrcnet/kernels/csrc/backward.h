@@ -36,7 +36,7 @@ struct BackwardScratch {
     y = arena.take<T>(points * s.np), dy = arena.take<T>(points * s.np);
     gf = arena.take<T>(points * s.mp), gu = arena.take<T>(points * s.mp), gw = arena.take<T>(points * s.mp);
     gf_one = arena.take<T>(unfolded), gu_one = arena.take<T>(unfolded), gw_one = arena.take<T>(unfolded);
-    h = arena.take<T>(block), gh = arena.take<T>(block);
+    h = arena.take<T>(points * s.mp), gh = arena.take<T>(block);
     lanes = arena.take<T>(s.block * kLanes<T>);
   }
 };
@@ -77,7 +77,7 @@ struct Backward {
   }
 
   // Through one unfolding: gh becomes the direct part of the gradient of the state before; gf, gu, gw are those of the sums.
-  void refold(const BackwardScratch<T>& at, const Sums<T>& sum, T* gf, T* gu, T* gw, index_t time, index_t k, index_t sample,
+  void refold(const BackwardScratch<T>& at, const Sums<T>& sum, const T* h, T* gf, T* gu, T* gw, index_t time, index_t k, index_t sample,
               index_t samples) const {
     const Switches is{q.saturated != 0, q.elastance, q.solver};
     const auto keep = lanes_below<T>(s.m - (s.mp - W));
@@ -92,7 +92,7 @@ struct Backward {
         const T* from = saved + b * s.planes * s.m + i;
         const Vec<T> F = load_part(from, here), U = load_part(from + s.m, here);
         const Vec<T> w = elastic ? load_part(from + 2 * s.m, here) : Vec<T>{};
-        UnitGradient<T> g = retreat<T>(is, load(at.gh + p), load(at.h + p), substep<T>(q, time, sample + b), F, U, w, k_eps, e_l);
+        UnitGradient<T> g = retreat<T>(is, load(at.gh + p), load(h + p), substep<T>(q, time, sample + b), F, U, w, k_eps, e_l);
         if (here < W) g.h = masked<T>(g.h, keep), g.f = masked<T>(g.f, keep), g.u = masked<T>(g.u, keep), g.w = masked<T>(g.w, keep);
         store(at.gh + p, g.h);
         store(gf + p, g.f), store(gu + p, g.u);
@@ -115,17 +115,18 @@ struct Backward {
   // One step, all its unfoldings; leaves the step's gf, gu, gw (summed over unfoldings) for the inputs' rows.
   void run_step(const BackwardScratch<T>& at, const Sums<T>& sum, index_t point, index_t time, index_t sample,
                 index_t samples) const {
+    T* h = at.h + point * s.mp;
     T *gf_all = at.gf + point * s.mp, *gu_all = at.gu + point * s.mp, *gw_all = at.gw + point * s.mp;
     add_output_gradient(at.gh, time, sample, samples);
     for (index_t k = s.K - 1; k >= 0; --k) {
       const bool apart = k < s.K - 1;
       T *gf = apart ? at.gf_one : gf_all, *gu = apart ? at.gu_one : gu_all, *gw = apart ? at.gw_one : gw_all;
-      gather_state(at.h, time, k, sample, samples);
-      refold(at, sum, gf, gu, gw, time, k, sample, samples);
-      differentiate_synapses(weights.state, at.h, s.mp, samples, gf, gu, sum.state, at.gh, s.mp, at.lanes);
+      gather_state(h, time, k, sample, samples);
+      refold(at, sum, h, gf, gu, gw, time, k, sample, samples);
+      differentiate_synapses(weights.state, h, s.mp, samples, gf, gu, sum.state, at.gh, s.mp, at.lanes);
       if (elastic) {
         matmul_add(gw, s.mp, index_t(1), samples, weights.o_t_state, s.mp, s.m, at.gh, s.mp, s.vectors);
-        matmul_add(at.h, index_t(1), s.mp, s.m, gw, s.mp, samples, sum.o, s.mp, s.vectors);
+        if (s.K > 1) matmul_add(h, index_t(1), s.mp, s.m, gw, s.mp, samples, sum.o, s.mp, s.vectors);
       }
       if (!apart) continue;
       for (index_t i = 0; i < samples * s.mp; ++i) gf_all[i] += gf[i], gu_all[i] += gu[i];
@@ -173,6 +174,9 @@ struct Backward {
     for (index_t end = s.T; end > 0; end -= s.steps) {
       const index_t steps = smaller(s.steps, end), time = end - steps;
       for (index_t t = steps - 1; t >= 0; --t) run_step(at, sum, t * samples, time + t, sample, samples);
+      // With one unfolding the states before all steps of the block are at hand: one product instead of one per step.
+      if (elastic && s.K == 1)
+        matmul_add(at.h, index_t(1), s.mp, s.m, at.gw, s.mp, steps * samples, sum.o, s.mp, s.vectors);
       if (s.n > 0) run_inputs(at, sum, time, steps, sample, samples);
     }
     for (index_t b = 0; b < samples; ++b)
