@@ -16,6 +16,7 @@ ARTEFACTS: dict[str, str] = {
     "architecture": "lrcnet.paper.architecture",
     "classification": "lrcnet.paper.classification",
     "neural-ode": "lrcnet.paper.neural_ode",
+    "dynamics": "lrcnet.paper.dynamics",
     "setup": "lrcnet.paper.setup",
 }
 """name -> module, in the order of the paper, which is that of a report."""
