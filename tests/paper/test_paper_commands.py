@@ -51,11 +51,11 @@ def test_a_run_is_trained_once_drawn_and_collected(capsys, tmp_path, monkeypatch
 
 def test_more_epochs_carry_on(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(report.figures, "save", lambda picture, folder: [])
-    for iterations in (2, 3):
+    for iterations in (2, 3, 1):
         words = ["reproduce", "neural-ode", "--budget", "smoke", *ONE, "--out", tmp_path, "--quiet"]
         assert call(capsys, *words, "--epochs", iterations)[0] == 0
     (run,) = read_runs(tmp_path)
-    assert run.result.epochs == 3
+    assert run.result.epochs == 3, "asking for less afterwards loses nothing"
 
 
 def test_what_needs_missing_files_is_left_out_and_said(capsys, tmp_path, no_data):

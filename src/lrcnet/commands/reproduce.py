@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
         if value is not None and value < 1:
             raise ValueError(f"--{flag} must be at least 1, but is {value}")
     planned = [spec for name in names for spec in paper.load(name).runs(budget, arguments.seeds)]
-    chosen = _shortened(_matching(planned, arguments.only), arguments.epochs)
+    chosen = _shortened(_matching(planned, arguments.only), arguments.epochs, arguments.out)
     if arguments.list:
         return _list(chosen, arguments.out)
     _train(_possible(chosen, arguments.out, arguments.data), arguments)
@@ -80,18 +80,23 @@ def _matching(specs: Sequence[RunSpec], patterns: Sequence[str] | None) -> list[
     return kept
 
 
-def _shortened(specs: Sequence[RunSpec], epochs: int | None) -> list[RunSpec]:
-    """Each run cut to so many epochs or iterations, whichever it counts; a shorter one stays as it is."""
-    if epochs is None:
-        return list(specs)
+def _shortened(specs: Sequence[RunSpec], epochs: int | None, out: str) -> list[RunSpec]:
+    """Each run cut to so many epochs or iterations, whichever it counts; one that is longer already stays so."""
+    from pathlib import Path
+
     from lrcnet import tasks
+    from lrcnet.training.result import FILE_NAME, Result
 
     cut = []
     for spec in specs:
         recipe = tasks.find(spec.task, spec.variant).recipe
         field, own = ("epochs", recipe.epochs) if recipe.epochs is not None else ("iterations", recipe.iterations)
-        planned = getattr(spec, field) or own or epochs
-        cut.append(spec.with_(**{field: min(epochs, planned)}))
+        planned = getattr(spec, field) or own or 1
+        length = planned if epochs is None else min(epochs, planned)
+        place = Path(out) / spec.folder_name()
+        if (place / FILE_NAME).exists():
+            length = max(length, Result.read(place).epochs)
+        cut.append(spec if length == planned else spec.with_(**{field: length}))
     return cut
 
 

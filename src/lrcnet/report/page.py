@@ -66,7 +66,7 @@ def _header(sections: Sequence[Section], runs: Sequence[Finished]) -> str:
 
 def _rules() -> str:
     lines = "".join(f"<li>{escape(line)}</li>" for line in RULES)
-    return f"<details><summary>How verdicts are given</summary><ul>{lines}</ul></details>"
+    return f"<details open><summary>How verdicts are given</summary><ul>{lines}</ul></details>"
 
 
 def _section(section: Section) -> str:
