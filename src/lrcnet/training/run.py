@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.multiprocessing.spawn import ProcessRaisedException
 
 from lrcnet.errors import DivergenceError
 from lrcnet.tasks import find
@@ -67,9 +69,17 @@ def run_in(
             )
         return finished
     fabric = _fabric(spec)
-    arguments = (spec, place, None if data is None else os.fspath(data), progress, threads, loggers)
-    result: Result = fabric.launch(_process, *arguments)
-    return result
+    # Plain values in and out: launchers that start processes take apart, and cannot put together, frozen classes.
+    files = None if data is None else os.fspath(data)
+    launch: Any = fabric.launch
+    try:
+        result = launch(_process, spec.as_dict(), os.fspath(place), files, progress, threads, tuple(loggers))
+    except ProcessRaisedException as error:
+        # Of several processes one speaks for all, but only as text.
+        if (place / FILE_NAME).exists() and Result.read(place).status == "diverged":
+            raise DivergenceError(f"the run in {place} diverged: {str(error).strip().splitlines()[-1]}") from error
+        raise RuntimeError(f"a process of the run in {place} failed: {str(error).strip()}") from error
+    return Result(**result)
 
 
 def finished_result(place: Path, spec: RunSpec) -> Result | None:
@@ -88,15 +98,23 @@ def finished_result(place: Path, spec: RunSpec) -> Result | None:
     return result if result.status == "diverged" or result.epochs == wanted else None
 
 
-def _process(fabric: Fabric, *arguments: Any) -> Result:
+def _process(
+    fabric: Fabric,
+    content: dict[str, Any],
+    path: str,
+    data: str | None,
+    progress: bool,
+    threads: int | None,
+    loggers: tuple[str, ...],
+) -> dict[str, Any]:
     """One process of a run; at module level so that a launcher can send it to others."""
     from lrcnet.training.fit import Fit
 
-    spec, place, data, progress, threads, loggers = arguments
+    spec, place = RunSpec.from_dict(content), Path(path)
     # The first process holds the folder for all of them.
     hold = folder.locked(place) if fabric.is_global_zero else contextlib.nullcontext()
     with hold, _threads(threads or folder.first_threads(place) or default_threads(spec)):
-        return Fit(fabric, spec, place, data, progress, loggers).run()
+        return asdict(Fit(fabric, spec, place, data, progress, loggers).run())
 
 
 def default_threads(spec: RunSpec) -> int | None:

@@ -1,0 +1,52 @@
+"""One run on several processes: the loss curve of one process with the doubled batch."""
+
+import csv
+
+import pytest
+import torch
+
+from lrcnet.cli import main
+
+# Two processes add the same numbers in another order: single precision, a few dozen steps.
+TOLERANCE = 1e-5
+
+
+def rows(folder):
+    with (folder / "metrics.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", ["a01-a04", "a01-a04-clean"])
+def test_two_processes_train_like_one_with_the_doubled_batch(start, tmp_path, person_data, variant):
+    # 61 samples: the last batch is uneven, and its last sample has only one process to go to.
+    words = [
+        "person", "--variant", variant, "--model", "lrcu-s", "--epochs", "3", "--samples", "61", "--option", "units=8",
+        "--data", str(person_data),
+    ]  # fmt: skip
+    both = start(*words, "--batch-size", "6", "--devices", "2", "--out", tmp_path / "two")
+    _, errors = both.communicate(timeout=300)
+    assert both.returncode == 0, errors
+    assert main(["train", *words, "--batch-size", "12", "--out", str(tmp_path / "one"), "--threads", "1"]) == 0
+    one, two = rows(tmp_path / "one"), rows(tmp_path / "two")
+    assert len(one) == len(two) == 3
+    for a, b in zip(one, two, strict=True):
+        for name in a:
+            assert float(a[name]) == pytest.approx(float(b[name]), rel=TOLERANCE, abs=TOLERANCE), (name, a, b)
+
+
+def test_the_parts_of_a_batch_weigh_as_much_as_the_whole():
+    from lrcnet.tasks import Samples
+    from lrcnet.training.problem import Share
+    from lrcnet.training.sequences import SequenceProblem
+
+    samples = Samples(torch.arange(7.0), None, torch.arange(7))
+    for chosen in (torch.arange(6), torch.arange(5), torch.arange(1)):
+        total = torch.tensor(0.0)
+        for rank in range(2):
+            problem = SequenceProblem.__new__(SequenceProblem)
+            problem.share = Share(rank, 2, torch.device("cpu"))
+            batch = problem.batch(samples, chosen)
+            # The processes' gradients are averaged.
+            total += batch.samples[0].mean() * batch.weight / 2
+        assert float(total) == pytest.approx(float(samples.x[chosen].mean()))
