@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -56,7 +57,11 @@ def _make(name: str, place: Path, spec: RunSpec) -> Any:
             return WandbLogger(name=run, id=run, save_dir=place, project="lrcnet", resume="allow")
         from lightning.pytorch.loggers import MLFlowLogger
 
-        return MLFlowLogger(experiment_name="lrcnet", run_name=run, save_dir=str(place / "mlflow"))
+        address = os.environ.get("MLFLOW_TRACKING_URI")
+        if address is None:
+            # MLflow keeps plain files going but asks for a word of consent; a run folder must need no database.
+            os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")
+        return MLFlowLogger("lrcnet", run_name=run, tracking_uri=address, save_dir=str(place / "mlflow"))
     except ImportError as error:
         raise ImportError(
             f"--{name} needs {name}, which is not installed; run: pip install 'lrcnet[{name}]'"
