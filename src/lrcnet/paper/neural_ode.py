@@ -259,7 +259,8 @@ def _pictures(groups: Mapping[tuple[str, str], Group]) -> tuple[list[Picture], l
     rolled = {key: next((r for r in group.runs if r.prediction), None) for key, group in groups.items()}
     if any(rolled.values()):
         seeds = sorted({run.result.seed for run in rolled.values() if run is not None})
-        which = f"seed {', '.join(map(str, seeds))}"
+        lengths = sorted({run.result.epochs for run in rolled.values() if run is not None})
+        which = f"seed {', '.join(map(str, seeds))}, after {', '.join(map(str, lengths))} iterations, by Euler steps"
         pictures += [
             Picture(
                 "phase-portraits",

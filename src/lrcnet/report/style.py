@@ -79,7 +79,7 @@ th,td{padding:.15rem .35rem .15rem 0}
 caption,thead{break-after:avoid}
 tr,figure,.counts{break-inside:avoid}
 thead{display:table-header-group}
-figure svg{max-height:158mm;max-width:100% !important;width:auto}
+figure svg{max-height:158mm;max-width:210mm !important;width:auto}
 pre{white-space:pre-wrap;overflow-wrap:anywhere}
 a{color:inherit;text-decoration:none}
 }
