@@ -12,6 +12,7 @@ SOURCE = Path(lrcnet.__file__).parent
 LEVELS = [
     {"errors", "version"},
     {"constraints", "solvers", "kernels"},
+    {"parallel_adjoint"},
     {"liquid", "environment"},
     {"cells"},
     {"sequence", "layers", "torch_layers", "neural_ode"},

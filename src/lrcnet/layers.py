@@ -109,8 +109,8 @@ class RecurrentLayer(nn.Module):
     ) -> tuple[Tensor | PackedSequence, Tensor]:
         if like.dtype not in (torch.float32, torch.float64):
             raise ValueError(
-                f"{self.mode} computes in float32 or float64, but its parameters are {like.dtype}; convert the layer and "
-                "use autocast for the rest of the model"
+                f"{self.mode} computes in float32 or float64, but its parameters are {like.dtype}; convert the layer "
+                "and use autocast for the rest of the model"
             )
         if dt is not None and not (self.time_feature or self.cell_type.takes_dt):
             raise ValueError(no_time(self.mode))

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from lrcnet.cells import LRCCell, LTCCell, STCCell
+from lrcnet.cells.base import values_are_readable
 from lrcnet.errors import DivergenceError, one_of, positive_size
+from lrcnet.parallel_adjoint import LARGEST_STATE, euler_roll_out
 from lrcnet.solvers import FIELD_SOLVERS, VectorField, solve
 
 
@@ -21,6 +22,8 @@ class MLPField(nn.Module):
     >>> lrcnet.MLPField(2)(0.0, torch.randn(16, 2)).shape
     torch.Size([16, 2])
     """
+
+    autonomous = True
 
     def __init__(self, size: int, hidden: tuple[int, ...] = (32, 32)) -> None:
         super().__init__()
@@ -60,6 +63,8 @@ class LRCField(nn.Module):
     >>> sum(p.numel() for p in field.parameters())
     1426
     """
+
+    autonomous = True
 
     def __init__(
         self,
@@ -112,6 +117,8 @@ class NeuralODE(nn.Module):
         field: called as field(t, y) -> dy/dt; if it has `bind()`, that is called once per roll-out and its answer used.
         solver: "euler", "heun", "rk4" (one step per interval of the given times), or "dopri5" (adaptive).
         relative_tolerance, absolute_tolerance: of the adaptive solver.
+        backend: "auto" takes the gradients of an Euler roll-out of a small autonomous field for all its points at once;
+            "reference" is the plain loop, differentiable more than once.
 
     >>> model = lrcnet.NeuralODE(lrcnet.LRCField(2), solver="euler")
     >>> model(torch.randn(16, 2), torch.linspace(0, 1, 5)).shape
@@ -125,12 +132,14 @@ class NeuralODE(nn.Module):
         solver: str = "dopri5",
         relative_tolerance: float = 1e-7,
         absolute_tolerance: float = 1e-9,
+        backend: str = "auto",
     ) -> None:
         super().__init__()
         self.field = field
         self.solver = one_of("solver of a Neural ODE", solver, FIELD_SOLVERS)
         self.relative_tolerance = relative_tolerance
         self.absolute_tolerance = absolute_tolerance
+        self.backend = one_of("backend", backend, ("auto", "reference"))
 
     def forward(self, y0: Tensor, t: Tensor, *, solver: str | None = None) -> Tensor:
         """States (N, B, d) at the times t (N,), from y0 (B, d) at t[0].
@@ -146,22 +155,38 @@ class NeuralODE(nn.Module):
         if not y0.is_floating_point():
             raise ValueError(f"y0 must be floating point, but is {y0.dtype}; convert it")
         bind = getattr(self.field, "bind", None)
-        states = solve(
-            solver or self.solver,
-            bind() if bind is not None else self.field,
-            y0,
-            t,
-            relative_tolerance=self.relative_tolerance,
-            absolute_tolerance=self.absolute_tolerance,
-        )
+        field = self.field if bind is None else bind()
+        solver = solver or self.solver
+        if self._in_parallel(solver, y0):
+            states = euler_roll_out(field, y0, t)
+        else:
+            states = solve(
+                solver,
+                field,
+                y0,
+                t,
+                relative_tolerance=self.relative_tolerance,
+                absolute_tolerance=self.absolute_tolerance,
+            )
         _refuse_divergence(states)
         return states
 
+    def _in_parallel(self, solver: str, y0: Tensor) -> bool:
+        """Whether the gradients can be had for all points at once: see `lrcnet.parallel_adjoint`."""
+        return (
+            self.backend == "auto"
+            and solver == "euler"
+            and getattr(self.field, "autonomous", False)
+            and y0.dim() == 2
+            and y0.shape[-1] <= LARGEST_STATE
+            and values_are_readable(y0)
+        )
+
 
 def _refuse_divergence(states: Tensor) -> None:
-    if torch.compiler.is_compiling() or torch._C._functorch.peek_interpreter_stack() is not None:
+    if not values_are_readable(states) or not states.numel() or bool(states[-1].isfinite().all()):
         return
-    if not states.numel() or bool(states[-1].isfinite().all()) or not bool(states[0].isfinite().all()):
+    if not bool(states[0].isfinite().all()):
         return
     step = int((~states.isfinite()).flatten(1).any(1).nonzero()[0])
     raise DivergenceError(

@@ -110,25 +110,25 @@ class LiquidCell(LiquidParameters, ODECell):
         if self.input_size:
             raise ValueError(f"bind_derivative needs a cell of no inputs, but this one has {self.input_size}")
         nothing = self.k.new_empty(1, 1, 0)
-        # An operator of its own for each of many tiny steps costs more than the plain operations do.
-        if self.backend != "fused" or not self._fuses(nothing):
-            values = self.values()
-            held = self.hold(values, nothing[0])
+        values = self.values()
+        held = self.hold(values, nothing[0])
+        fuses = self._fuses(nothing)
+        arguments = self._kernel_arguments() | {"solver": "euler", "unfolds": 1} if fuses else {}
 
-            def plain(h: Tensor) -> Tensor:
+        def derivative(h: Tensor) -> Tensor:
+            if fuses and not torch.is_grad_enabled():
+                moved = kernels.step(nothing[0].expand(h.shape[0], 0), h.contiguous(), _STRIDE, **arguments)
+            elif self.backend == "fused":
+                moved = kernels.scan(nothing.expand(1, h.shape[0], 0), h, _STRIDE, batch_first=False, **arguments)[0]
+            else:
+                # With gradients, an operator of its own for each of many tiny steps costs more than plain operations.
                 decay, drive = self.split(values, held, h)
                 return torch.addcmul(drive, decay, h, value=-1)
-
-            return plain
-        arguments = self._kernel_arguments() | {"solver": "euler", "unfolds": 1}
-
-        def fused(h: Tensor) -> Tensor:
             # One explicit step is h + d slope. With d a large power of two the division is exact and h, which is
             # subtracted again, costs the slope no digits.
-            moved = kernels.scan(nothing.expand(1, h.shape[0], 0), h, _STRIDE, batch_first=False, **arguments)
-            return (moved[0] - h) / _STRIDE
+            return (moved - h) / _STRIDE
 
-        return fused
+        return derivative
 
     def stream(self, x: Tensor, h: Tensor, dt: float) -> Tensor | None:
         """One step of x (B, n) and h of B * m numbers, past torch's dispatcher and without gradient; shaped like h.

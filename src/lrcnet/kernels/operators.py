@@ -154,8 +154,7 @@ def check(
             )
 
 
-@torch.library.impl("lrcnet::scan", "CPU")
-def _scan(
+def scan_on_cpu(
     x: Tensor,
     h0: Tensor | None,
     dt: Tensor | None,
@@ -255,8 +254,7 @@ def _new_gradients(inputs: tuple[Tensor | None, ...], want_x: bool, want_dt: boo
     return [x.new_empty(shape if want else (0,)) for shape, want in zip(shapes, wanted, strict=True)]
 
 
-@torch.library.impl("lrcnet::scan_backward", "CPU")
-def _scan_backward(grad: Tensor | None, *arguments: Any) -> tuple[Tensor, ...]:
+def scan_backward_on_cpu(grad: Tensor | None, *arguments: Any) -> tuple[Tensor, ...]:
     inputs, (dt_value, saturated, elastance, solver, unfolds, batch_first) = arguments[:14], arguments[14:20]
     states, saved, want_x, want_dt = arguments[20:]
     call = _Call(
@@ -317,6 +315,8 @@ def _refuse(ctx: Any, *_: Tensor | None) -> None:
     raise RuntimeError(ONCE)
 
 
+torch.library.impl("lrcnet::scan", "CPU", scan_on_cpu)
+torch.library.impl("lrcnet::scan_backward", "CPU", scan_backward_on_cpu)
 torch.library.register_fake("lrcnet::scan", _scan_fake)
 torch.library.register_fake("lrcnet::scan_backward", _scan_backward_fake)
 torch.library.register_autograd("lrcnet::scan", _differentiate, setup_context=_keep)
