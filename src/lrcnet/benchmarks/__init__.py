@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from lrcnet.benchmarks.measure import Measurement
 
-BENCHMARKS = ("kernels", "latency", "memory", "scaling")
+BENCHMARKS = ("kernels", "latency", "memory", "scaling", "theory")
 
 
 def load(name: str) -> Callable[[], list[Measurement]]:

@@ -36,7 +36,7 @@ def output_jacobian(network: Network, h: Tensor, x: Tensor, dt: float | Tensor) 
         )
     if isinstance(network.cell, LiquidCell):
         assert network.circuit is not None
-        return network.readout @ _unfolded(network.circuit, network.cell, h, x, (d / network.unfolds).unsqueeze(-1))
+        return _unfolded(network, network.circuit, network.cell, h, x, (d / network.unfolds).unsqueeze(-1))
     return _by_output(network, h, x, d)
 
 
@@ -47,23 +47,30 @@ def points_per_chunk(network: Network) -> int:
     return max(1, CHUNK // (m * (m + n) * passes))
 
 
-def _unfolded(circuit: Circuit, cell: LiquidCell, h: Tensor, x: Tensor, d: Tensor) -> Tensor:
-    """dh_new/dy (N, m, J) over all unfoldings of size d (N, 1)."""
+def _unfolded(network: Network, circuit: Circuit, cell: LiquidCell, h: Tensor, x: Tensor, d: Tensor) -> Tensor:
+    """do/dy (N, K, J) over all unfoldings of size d (N, 1)."""
     method, m = SOLVERS[cell.solver], cell.hidden_size
     assert not isinstance(method, DormandPrince)
-    total = torch.eye(m, h.shape[1] + x.shape[1], dtype=h.dtype, device=h.device).expand(h.shape[0], -1, -1)
     if isinstance(method, ExplicitRungeKutta):
+        total = torch.eye(m, m + x.shape[1], dtype=h.dtype, device=h.device).expand(h.shape[0], -1, -1)
         slope = _unit_map(circuit, x, lambda decay, drive, h, d: drive - decay * h, cell.saturated)
         for _ in range(cell.unfolds):
             h, total = _explicit(method, slope, h, total, d)
-        return total
-    stepped = _unit_map(
-        circuit, x, lambda decay, drive, h, d: method.step(lambda _: (decay, drive), h, d), cell.saturated
-    )
+        return network.readout @ total
+
+    def step(decay: Tensor, drive: Tensor, h: Tensor, d: Tensor) -> Tensor:
+        return method.step(lambda _: (decay, drive), h, d)
+
+    stepped, jacobians = _unit_map(circuit, x, step, cell.saturated), []
     for _ in range(cell.unfolds):
         h, jacobian = stepped(h, d)
-        total = _chain(jacobian, total)
-    return total
+        jacobians.append(jacobian)
+    # From the output back: K rows to multiply by, which are mostly fewer than m.
+    states, inputs = network.readout, x.new_zeros(())
+    for jacobian in reversed(jacobians):
+        moved = states @ jacobian
+        states, inputs = moved[..., :m], inputs + moved[..., m:]
+    return torch.cat([states, inputs], -1)
 
 
 def _explicit(method: ExplicitRungeKutta, slope: UnitMap, h: Tensor, total: Tensor, d: Tensor) -> tuple[Tensor, Tensor]:
