@@ -1,0 +1,102 @@
+"""Compiles the kernels with the address and undefined-behaviour sanitizers and runs the kernel tests on them.
+
+    python tests/kernels/sanitize.py [pytest arguments]
+
+Vectors of twice the register's width go through the same run: the compiler splits them, so that the code of a wider
+instruction set is executed where the machine does not have it.
+"""
+
+import importlib.util
+import os
+import platform
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+SOURCES = ROOT / "src/lrcnet/kernels/csrc"
+COMPILER = os.environ.get("CXX", "g++")
+FLAGS = (
+    "-std=c++17 -O1 -g -fPIC -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all -Wno-psabi"
+)
+X86 = platform.machine() in ("x86_64", "AMD64")
+# name -> flags of one build of kernels.cpp each; the module knows them as its own instruction sets.
+BUILDS = {
+    "avx2": ["-mavx2", "-mfma"] if X86 else [],
+    "baseline": ["-DLRCNET_VECTOR_BYTES=64"],
+}
+MODULE = "LRCNET_SANITIZED_MODULE"
+
+
+def build(folder: Path) -> Path:
+    """The module, as setup.py builds it but with sanitizers."""
+    include = f"-I{sysconfig.get_paths()['include']}"
+    objects = []
+    jobs = []
+    for name, extra in BUILDS.items():
+        table = [f"-DLRCNET_TABLE=lrcnet_{name}", f'-DLRCNET_NAME="{name}"']
+        jobs.append((SOURCES / "kernels.cpp", folder / f"{name}.o", [*table, *extra]))
+    jobs.append((SOURCES / "module.cpp", folder / "module.o", [include, "-DLRCNET_HAVE_AVX2=1"]))
+    jobs.append((SOURCES / "threads.cpp", folder / "threads.o", []))
+    running = []
+    for source, target, extra in jobs:
+        running.append(subprocess.Popen([COMPILER, *FLAGS.split(), *extra, "-c", str(source), "-o", str(target)]))
+        objects.append(str(target))
+    if any(process.wait() for process in running):
+        raise SystemExit("the kernels did not compile with sanitizers")
+    library = folder / "_native.abi3.so"
+    subprocess.run(
+        [COMPILER, "-shared", "-fsanitize=address,undefined", *objects, "-o", str(library), "-pthread", "-ldl"],
+        check=True,
+    )
+    return library
+
+
+def pytest_configure() -> None:
+    """As a pytest plugin: put the sanitized module where lrcnet looks for its own, before lrcnet is imported."""
+    spec = importlib.util.spec_from_file_location("lrcnet.kernels._native", os.environ[MODULE])
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["lrcnet.kernels._native"] = module
+    spec.loader.exec_module(module)
+
+
+def main(arguments: list[str]) -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        library = build(Path(folder))
+        runtime = subprocess.run([COMPILER, "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
+        code = 0
+        for name in BUILDS:
+            environment = {
+                **os.environ,
+                MODULE: str(library),
+                "LD_PRELOAD": runtime.stdout.strip(),
+                # Python keeps memory to its end on purpose; what the kernels allocate they free in the same call.
+                "ASAN_OPTIONS": "detect_leaks=0",
+                "LRCNET_ISA": name,
+                "PYTHONPATH": str(ROOT),
+            }
+            tests = ["tests/kernels/test_values.py", "tests/kernels/test_operator.py"]
+            skip = "not compiles and not exports and not fork and not opcheck"
+            command = [
+                sys.executable,
+                "-m",
+                "pytest",
+                "-q",
+                "-p",
+                "tests.kernels.sanitize",
+                "-k",
+                skip,
+                *tests,
+                *arguments,
+            ]
+            print(f"sanitizers, {name}:", flush=True)
+            code |= subprocess.run(command, env=environment, cwd=ROOT, check=False).returncode
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
