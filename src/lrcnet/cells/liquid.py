@@ -1,7 +1,7 @@
 """The liquid cells LTC, STC, LRC and LRCU: one equation, thin names."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import torch
@@ -113,7 +113,7 @@ class LiquidCell(LiquidParameters, ODECell):
         values = self.values()
         held = self.hold(values, nothing[0])
         fuses = self._fuses(nothing)
-        arguments = self._kernel_arguments() | {"solver": "euler", "unfolds": 1} if fuses else {}
+        arguments = self._kernel_arguments(values) | {"solver": "euler", "unfolds": 1} if fuses else {}
 
         def derivative(h: Tensor) -> Tensor:
             if fuses and not torch.is_grad_enabled():
@@ -139,11 +139,13 @@ class LiquidCell(LiquidParameters, ODECell):
             return None
         return kernels.step(x, h, dt, **self._kernel_arguments())
 
-    def _kernel_arguments(self) -> dict[str, Any]:
+    def _kernel_arguments(self, values: Circuit | None = None) -> dict[str, Any]:
         """The kernel clamps and maps by itself, so it gets the stored values where they are the circuit's own."""
         # nn.Module's attribute look-up is slow enough to be seen in a single step.
-        stored = self._parameters
-        if self.constraint != "clamp" or self.parametrisation != "ab" or "parametrizations" in self._modules:
+        stored: Mapping[str, Tensor | None] = self._parameters
+        if values is not None:
+            stored = values._asdict()
+        elif self.constraint != "clamp" or self.parametrisation != "ab" or "parametrizations" in self._modules:
             stored = self.values()._asdict()
         return {
             "a": stored["a"],
