@@ -39,7 +39,7 @@ def euler_roll_out(field: VectorField, y0: Tensor, t: Tensor) -> Tensor:
     points = whole[:-1].flatten(0, 1).requires_grad_()
     slopes = field(0.0, points)
     rows = [
-        torch.autograd.grad(slopes[:, i].sum(), points, retain_graph=True)[0].unflatten(0, whole[:-1].shape[:2])
+        torch.autograd.grad(slopes[:, i].sum(), points, retain_graph=True)[0].view_as(whole[:-1])
         for i in range(slopes.shape[-1])
     ]
     found: Tensor = _Unrolled.apply(y0, slopes, whole, torch.stack(rows, -2), steps)  # type: ignore[no-untyped-call]
