@@ -2,34 +2,45 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-READY := $(VENV)/.ready
+KERNELS := $(wildcard src/lrcnet/kernels/csrc/*)
 
-.PHONY: demo test test-all lint format clean
+.PHONY: demo test test-all lint format sanitize clean
 
-$(READY): pyproject.toml constraints.txt setup.py $(wildcard src/lrcnet/kernels/csrc/*)
+$(VENV)/.ready: pyproject.toml constraints.txt setup.py $(KERNELS)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
 	touch $@
 
-demo: $(READY)  ## train LRC and a Neural ODE on two dynamical systems and draw them
+# What only the slow half needs: a Ray cluster, loggers, a browser's driver.
+$(VENV)/.ready-all: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev,slow]"
+	touch $@
+
+demo: $(VENV)/.ready
 	$(BIN)/lrcnet demo --out demo
 
-lint: $(READY)
+lint: $(VENV)/.ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-format: $(READY)
+format: $(VENV)/.ready
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-test: lint  ## under ten minutes on two cores
+# Under ten minutes on two cores.
+test: lint
 	$(BIN)/python -m pytest -m "not slow"
 
-test-all: $(READY)  ## the slow half
+# The slow half: sanitizers, browser, Ray, DDP, killed processes, large hypothesis runs.
+test-all: $(VENV)/.ready-all sanitize
 	$(BIN)/python -m pytest -m slow
 
+# The kernels once more, compiled with address and undefined-behaviour sanitizers.
+sanitize: $(VENV)/.ready
+	$(BIN)/python tests/kernels/sanitize.py
+
 clean:
-	rm -rf $(VENV) build demo runs src/*.egg-info
-	find . -name '*.so' -path './src/*' -delete
+	rm -rf $(VENV) build demo src/*.egg-info
+	find src -name '*.so' -delete
