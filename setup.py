@@ -47,7 +47,7 @@ class BuildKernels(build_ext):
 
     def compile_kernels(self, ext):
         """Object files by instruction set; one the compiler does not know is left out, the baseline must compile."""
-        built = {}
+        built, left_out = {}, []
         for name, flags in INSTRUCTION_SETS.items():
             if name != "baseline" and not X86:
                 continue
@@ -62,7 +62,8 @@ class BuildKernels(build_ext):
             except Exception as error:
                 if name == "baseline":
                     raise
-                print(f"lrcnet: built without {name} kernels: {error}", file=sys.stderr)
+                left_out.append(f"lrcnet: built without {name} kernels: {error}")
+        print(*left_out, sep="\n", end="\n" if left_out else "", file=sys.stderr)
         return built
 
     def explain(self, error):
