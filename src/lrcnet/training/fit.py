@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from lrcnet.errors import DivergenceError, DivergenceWarning
+from lrcnet.liquid import LiquidParameters
 from lrcnet.models import build, parameter_count
 from lrcnet.tasks import Task, find
 from lrcnet.training import checkpoint, folder
@@ -64,8 +65,16 @@ def resolve(task: Task, spec: RunSpec, network: nn.Module) -> dict[str, Any]:
         "length": length(task, spec),
         "reported": recipe.reported,
         "parameters": parameter_count(network),
+        **next((_choices(part) for part in network.modules() if isinstance(part, LiquidParameters)), {}),
         "network": str(network).splitlines(),
     }
+
+
+def _choices(cell: LiquidParameters) -> dict[str, Any]:
+    """What decides a liquid network's gradients and steps and is not in its name."""
+    names = ("parametrisation", "constraint", "elastance", "solver", "unfolds", "negative_dt")
+    maps = {"input_map": cell.input_scale is not None, "output_map": cell.output_scale is not None}
+    return {name: getattr(cell, name) for name in names if hasattr(cell, name)} | maps
 
 
 class Fit:

@@ -90,7 +90,9 @@ class Problem(ABC):
 
 
 def load(task: Task, split: str, data: str | None, limit: int | None, device: torch.device) -> Samples:
-    """A split of a task on a device, cut to its first `limit` samples."""
+    """A split of a task on a device, or `limit` of its samples, evenly spaced: some files are sorted by class."""
     samples = task.load(split, data)
-    x, dt, y = (samples.x, samples.dt, samples.y) if limit is None else samples[:limit]
+    x, dt, y = samples.x, samples.dt, samples.y
+    if limit is not None and limit < len(samples):
+        x, dt, y = samples[torch.arange(limit) * len(samples) // limit]
     return Samples(x.to(device), None if dt is None else dt.to(device), y.to(device))
