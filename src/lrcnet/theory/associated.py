@@ -38,8 +38,10 @@ class Certificate:
         stc_bound: the paper's bound of the STC.
         lrc_bound: the paper's bound of the LRC; not below the STC's.
         lrc_tighter: our bound of the LRC.
-        gap: a number below 1 - lrc_tighter / stc_bound that was computed without rounding it away.
-        strict: whether Theorem 1's strict inequality is certified on this domain: gap > 0.
+        gap: a number at most 1 - lrc_tighter / stc_bound, computed so that it does not round to 0 before 1 - eps_max
+            itself falls below the smallest float (w above 745).
+        strict: whether Theorem 1's strict inequality is certified on this domain: by gap > 0, or by R <= D for every
+            synapse, which proves it for every finite box.
     """
 
     condition_holds: bool
@@ -182,7 +184,7 @@ def certify(stc: Model, lrc: Model, domain: Domain, dt: float = 1.0) -> Certific
         lrc_bound=lipschitz_bound(lrc, domain, dt).value,
         lrc_tighter=lipschitz_bound(lrc, domain, dt, kind="tighter").value,
         gap=gap,
-        strict=gap > 0,
+        strict=shrinks and (gap > 0 or bool((parts.elastic <= d).all())),
     )
 
 
