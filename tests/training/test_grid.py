@@ -51,8 +51,6 @@ def numbers(result: Result) -> tuple[object, ...]:
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::FutureWarning:ray", "ignore::DeprecationWarning:ray")
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_killed_worker_and_a_lost_node_cost_only_time(tmp_path, monkeypatch):
     ray = pytest.importorskip("ray", reason="the extra 'ray' is not installed")
     from ray.cluster_utils import Cluster

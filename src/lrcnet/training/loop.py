@@ -45,6 +45,8 @@ def train(
     """
     network = model.module
     alone = fabric.world_size == 1
+    # Alone, what Fabric wraps around a full-precision forward pass does nothing, in a twentieth of an ODE iteration.
+    called = network if alone else model
     step = problem.steps(done)
     losses, samples = 0.0, 0
     for batch in problem.batches(done, stop):
@@ -52,7 +54,7 @@ def train(
         for group in optimiser.param_groups:
             group["lr"] = rate
         optimiser.zero_grad()
-        loss = problem.loss(model, batch)
+        loss = problem.loss(called, batch)
         fabric.backward(loss if alone else loss * batch.weight)
         value = loss.item()
         # One process that stops alone would leave the others waiting, so these look at the end of the epoch.
