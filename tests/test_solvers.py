@@ -85,7 +85,7 @@ def test_exponential_step_is_exact_for_frozen_gates_and_for_no_decay() -> None:
 
 
 def test_exponential_step_has_finite_gradients_where_decay_vanishes() -> None:
-    decay = torch.zeros(1, 3, dtype=torch.float64, requires_grad=True)
+    decay = torch.tensor([[0.0, 5e-324, 1e-160]], dtype=torch.float64, requires_grad=True)
     drive = torch.ones(1, 3, dtype=torch.float64)
     h = torch.full((1, 3), 0.5, dtype=torch.float64)
     (gradient,) = torch.autograd.grad(advance("exponential", lambda _: (decay, drive), h, 1.0, 1).sum(), decay)
