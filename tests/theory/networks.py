@@ -3,15 +3,12 @@
 from dataclasses import dataclass
 
 import torch
-from hypothesis import assume
 from hypothesis import strategies as st
 from torch import Tensor
 
 import lrcnet
 from lrcnet.cells.liquid import LiquidCell
-from lrcnet.liquid import Circuit
 from lrcnet.theory import Domain
-from lrcnet.theory.network import read_model
 
 SOLVERS = ("euler", "hybrid", "exponential")
 ELASTANCES = ("none", "asymmetric", "symmetric")
@@ -63,27 +60,5 @@ def cases(draw: st.DrawFn, unfolds: tuple[int, ...] = (1,), elastances: tuple[st
     radius = normal(torch.empty(m + n), draw(scale)).abs()
     low, high = centre - radius, centre + radius
     domain = Domain((low[:m], high[:m]), (low[m:], high[m:]) if n else None)
-    if options["solver"] == "exponential" and elastance != "none":
-        # Its gradient divides by the decay, and a subnormal number has no finite reciprocal.
-        w = (centre.abs() + radius) @ folded(cell).o.abs() + folded(cell).p.abs()
-        assume(float(w.max()) < 600)
     readout = normal(torch.empty(draw(st.integers(1, 3)), m), 1.0)
     return Case(cell, readout, domain, draw(st.sampled_from((0.1, 1.0, 3.0))))
-
-
-def folded(cell: LiquidCell) -> Circuit:
-    """The circuit without an input map."""
-    circuit = read_model(cell).circuit
-    assert circuit is not None
-    return circuit
-
-
-def one_neuron(unfolds: int = 1, solver: str = "euler") -> lrcnet.STCCell:
-    """An STC of one unit without input, whose step has slope 1 - sigma(5) + 20 = 20.0067 at h = 0, and less elsewhere.
-
-    There u = 0, where tanh is steepest, and s = 1/2, where the synapse is.
-    """
-    cell = lrcnet.STCCell(0, 1, solver=solver, unfolds=unfolds, input_map=False, dtype=torch.float64)
-    letters = {"g": 0.0, "g_l": 5.0, "k": -10.0, "a": 8.0, "b": 0.0, "e_l": -1.0}
-    cell.load_circuit({name: torch.full_like(cell.circuit()[name], value) for name, value in letters.items()})
-    return cell
