@@ -62,3 +62,14 @@ def cases(draw: st.DrawFn, unfolds: tuple[int, ...] = (1,), elastances: tuple[st
     domain = Domain((low[:m], high[:m]), (low[m:], high[m:]) if n else None)
     readout = normal(torch.empty(draw(st.integers(1, 3)), m), 1.0)
     return Case(cell, readout, domain, draw(st.sampled_from((0.1, 1.0, 3.0))))
+
+
+def one_neuron(unfolds: int = 1, solver: str = "euler") -> lrcnet.STCCell:
+    """An STC of one unit without input, whose step has slope 1 - sigma(5) + 20 = 20.0067 at h = 0, and less elsewhere.
+
+    There u = 0, where tanh is steepest, and s = 1/2, where the synapse is.
+    """
+    cell = lrcnet.STCCell(0, 1, solver=solver, unfolds=unfolds, input_map=False, dtype=torch.float64)
+    letters = {"g": 0.0, "g_l": 5.0, "k": -10.0, "a": 8.0, "b": 0.0, "e_l": -1.0}
+    cell.load_circuit({name: torch.full_like(cell.circuit()[name], value) for name, value in letters.items()})
+    return cell
