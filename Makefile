@@ -31,7 +31,7 @@ format: $(VENV)/.ready
 
 # Under ten minutes on two cores.
 test: lint
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -n 2 -m "not slow"
 
 # The slow half: sanitizers, browser, Ray, DDP, killed processes, large hypothesis runs.
 test-all: $(VENV)/.ready-all sanitize
