@@ -84,7 +84,7 @@ class Exponential:
         """h <- h + d phi(-d decay) (drive - decay h) with phi(z) = expm1(z) / z: right where decay is 0 too."""
         decay, drive = split(h)
         z = -d * decay
-        # Near 0 the quotient's gradient divides by z squared, which underflows; there four terms of the series are exact.
+        # Near 0 the quotient's gradient divides by z squared, which underflows; four terms of the series are exact.
         small = z.abs() < 1e-5
         series = 1 + z * (0.5 + z * (1 / 6 + z / 24))
         # The inner where keeps the other branch's infinities out of the gradient.
