@@ -1,0 +1,35 @@
+"""A small world to keep a lane in: roads, a car, a driver and a camera, batched and in torch alone. Knows no network.
+
+`lrcnet.driving.environment` makes it a gymnasium environment (extra `driving`).
+"""
+
+from lrcnet.driving.camera import HEIGHT, WIDTH, Camera
+from lrcnet.driving.driver import Driver
+from lrcnet.driving.look import Look, sample_looks
+from lrcnet.driving.road import LANE_WIDTH, ROAD_WIDTH, Road, from_curvature, sample_roads
+from lrcnet.driving.vehicle import ARRIVED, LEFT_ROAD, RUNNING, STEP, TURNED_AWAY, State, advance
+from lrcnet.driving.world import Moment, World, drives
+
+__all__ = [
+    "ARRIVED",
+    "HEIGHT",
+    "LANE_WIDTH",
+    "LEFT_ROAD",
+    "ROAD_WIDTH",
+    "RUNNING",
+    "STEP",
+    "TURNED_AWAY",
+    "WIDTH",
+    "Camera",
+    "Driver",
+    "Look",
+    "Moment",
+    "Road",
+    "State",
+    "World",
+    "advance",
+    "drives",
+    "from_curvature",
+    "sample_looks",
+    "sample_roads",
+]
