@@ -1,0 +1,42 @@
+"""A world is a batch of independent episodes; its mirror image drives its mirror image."""
+
+import pytest
+import torch
+
+from lrcnet.driving import World, drives
+
+
+def test_a_mirrored_road_gives_the_mirrored_drive() -> None:
+    world, mirror = World([1, 2, 3], length=150.0), World([1, 2, 3], length=150.0, mirrored=True)
+    pairs = zip(drives(world, world.driver()), drives(mirror, mirror.driver()), strict=True)
+    for i, (one, other) in enumerate(pairs):
+        assert torch.equal(one.action, -other.action)
+        assert torch.equal(one.state.offset, -other.state.offset)
+        assert torch.equal(one.state.heading, -other.state.heading)
+        assert torch.equal(one.state.arc, other.state.arc)
+        if i % 20 == 0:
+            assert one.frames is not None
+            assert other.frames is not None
+            assert torch.equal(one.frames.flip(2), other.frames)
+
+
+def test_restarting_some_leaves_the_others_alone() -> None:
+    world, fresh = World([1, 2, 3]), World([9])
+    for _ in range(30):
+        world.step(torch.zeros(3))
+    before = world.frames()
+    world.restart([1], [9])
+    after = world.frames()
+    assert torch.equal(after[[0, 2]], before[[0, 2]])
+    assert torch.equal(after[1], fresh.frames()[0])
+    assert world.seeds == [1, 9, 3]
+    assert world.state.arc[1] == 0
+
+
+def test_bad_input_is_named() -> None:
+    with pytest.raises(ValueError, match="seeds must name one episode at least"):
+        World([])
+    with pytest.raises(ValueError, match="season must be one of summer, winter, mixed, but is 'autumn'"):
+        World([1], season="autumn")
+    with pytest.raises(ValueError, match=r"action must have shape \(2,\)"):
+        World([1, 2]).step(torch.zeros(3))
