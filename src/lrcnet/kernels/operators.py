@@ -291,33 +291,69 @@ def _scan_backward_fake(grad: Tensor | None, *arguments: Any) -> tuple[Tensor, .
     return tuple(_new_gradients(inputs, want_x, want_dt, Sizes.of(inputs[0], inputs[7], batch_first)))
 
 
-def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-    states, saved = output
-    ctx.set_materialize_grads(False)
-    ctx.save_for_backward(*inputs[:14], states, saved)
-    ctx.switches = inputs[14:20]
-    ctx.kept = inputs[21]
+class _Scan(torch.autograd.Function):
+    """The gradient of lrcnet::scan, which is lrcnet::scan_backward."""
 
+    @staticmethod
+    def forward(ctx: Any, *arguments: Any) -> tuple[Tensor, Tensor]:
+        with torch._C._AutoDispatchBelowAutograd():
+            states, saved = torch.ops.lrcnet.scan.default(*arguments)
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(*arguments[:14], states, saved)
+        ctx.switches, ctx.kept = arguments[14:20], arguments[21]
+        return states, saved
 
-def _differentiate(ctx: Any, grad: Tensor | None, _: Tensor | None) -> tuple[Tensor | None, ...]:
-    if not ctx.kept:
-        raise RuntimeError(
-            "lrcnet::scan was called with keep=False, so nothing was kept for its gradient; pass keep=True"
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
+        if not ctx.kept:
+            raise RuntimeError(
+                "lrcnet::scan was called with keep=False, so nothing was kept for its gradient; pass keep=True"
+            )
+        *inputs, states, saved = ctx.saved_tensors
+        needs = ctx.needs_input_grad
+        gradients = torch.ops.lrcnet.scan_backward.default(
+            grads[0], *inputs, *ctx.switches, states, saved, needs[0], needs[2]
         )
-    *inputs, states, saved = ctx.saved_tensors
-    needs = ctx.needs_input_grad
-    gradients = torch.ops.lrcnet.scan_backward(grad, *inputs, *ctx.switches, states, saved, needs[0], needs[2])
-    wanted = [gradient if need else None for gradient, need in zip(gradients, needs[:14], strict=True)]
-    return (*wanted, *[None] * 8)
+        wanted = [gradient if need else None for gradient, need in zip(gradients, needs[:14], strict=True)]
+        return (*wanted, *[None] * 8)
 
 
-def _refuse(ctx: Any, *_: Tensor | None) -> None:
-    raise RuntimeError(ONCE)
+class _ScanBackward(torch.autograd.Function):
+    """There is no second derivative; asking for it says what to use instead."""
+
+    @staticmethod
+    def forward(ctx: Any, *arguments: Any) -> tuple[Tensor, ...]:
+        with torch._C._AutoDispatchBelowAutograd():
+            gradients: tuple[Tensor, ...] = torch.ops.lrcnet.scan_backward.default(*arguments)
+        return gradients
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor | None) -> None:
+        raise RuntimeError(ONCE)
+
+
+def _with_gradient(function: type[torch.autograd.Function], operator: Any) -> Any:
+    """The operator's autograd kernel.
+
+    torch.library.register_autograd would do, but it reads the operator's schema on every call, which takes longer than
+    a small layer's whole forward pass.
+    """
+
+    def call(*arguments: Any) -> Any:
+        tracked = torch.is_grad_enabled() and any(isinstance(a, Tensor) and a.requires_grad for a in arguments)
+        if tracked:
+            return function.apply(*arguments)  # type: ignore[no-untyped-call]
+        with torch._C._AutoDispatchBelowAutograd():
+            return operator(*arguments)
+
+    return call
 
 
 torch.library.impl("lrcnet::scan", "CPU", scan_on_cpu)
 torch.library.impl("lrcnet::scan_backward", "CPU", scan_backward_on_cpu)
 torch.library.register_fake("lrcnet::scan", _scan_fake)
 torch.library.register_fake("lrcnet::scan_backward", _scan_backward_fake)
-torch.library.register_autograd("lrcnet::scan", _differentiate, setup_context=_keep)
-torch.library.register_autograd("lrcnet::scan_backward", _refuse)
+torch.library.impl("lrcnet::scan", "Autograd", _with_gradient(_Scan, torch.ops.lrcnet.scan.default))
+torch.library.impl(
+    "lrcnet::scan_backward", "Autograd", _with_gradient(_ScanBackward, torch.ops.lrcnet.scan_backward.default)
+)
