@@ -78,24 +78,28 @@ def _lengths() -> list[Measurement]:
 
 def draw(measurements: list[Measurement], path: Path) -> None:
     """The scaling picture: time per step over the length of the sequence, and the speed-up by threads."""
-    import matplotlib
+    from matplotlib.figure import Figure
 
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
+    from lrcnet.paper import palette
 
     threads = [one for one in measurements if one.what.endswith("threads")]
     lengths = [one for one in measurements if one.what.endswith("per step")]
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
     first = lengths[0].other
     assert first is not None
-    left.semilogx(LENGTHS, [first, *(one.value for one in lengths)], "o-")
-    left.axhspan(0.9 * first, 1.1 * first, alpha=0.2, label="within 10 %")
-    left.set(xlabel="length of the sequence", ylabel="microseconds per step", ylim=(0, None), title="batch 4, 64 units")
-    left.legend()
-    counts = [1, *(int(one.what.split()[-2]) for one in threads)]
-    right.plot(counts, [1.0, *(one.ratio for one in threads)], "o-", label="measured")
-    right.plot(counts, counts, ":", label="ideal")
-    right.set(xlabel="threads", ylabel="times faster than one", title="psMNIST's shape", xticks=counts)
-    right.legend()
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
+    with palette.style():
+        figure = Figure(figsize=(9, 3.5), layout="constrained")
+        left, right = figure.subplots(1, 2)
+        left.axhspan(0.9 * first, 1.1 * first, alpha=0.2, color=palette.GREY, label="within 10 %")
+        left.semilogx(
+            LENGTHS, [first, *(one.value for one in lengths)], "o-", color=palette.VERMILION, label="measured"
+        )
+        left.set(xlabel="length of the sequence (steps)", ylabel="time per step (µs)", ylim=(0, None))
+        left.set_title("LRCU-S, batch 4, 64 units, forward and backward")
+        left.legend(loc="lower left")
+        counts = [1, *(int(one.what.split()[-2]) for one in threads)]
+        right.plot(counts, counts, ":", color=palette.GREY, linewidth=3, label="ideal")
+        right.plot(counts, [1.0, *(one.ratio for one in threads)], "o-", color=palette.VERMILION, label="measured")
+        right.set(xlabel="threads", ylabel="times faster than one thread", xticks=counts, ylim=(0, None))
+        right.set_title("LRCU-S at psMNIST's shape, forward and backward")
+        right.legend(loc="lower right")
+        figure.savefig(path, dpi=150)
