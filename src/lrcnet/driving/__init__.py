@@ -1,13 +1,16 @@
 """A small world to keep a lane in: roads, a car, a driver and a camera, batched and in torch alone. Knows no network.
 
-`lrcnet.driving.environment` makes it a gymnasium environment (extra `driving`).
+`lrcnet.driving.environment` makes it a gymnasium environment, `lrcnet.driving.own` reads recordings of real cars (both
+need the extra `driving`).
 """
 
 from lrcnet.driving.camera import HEIGHT, WIDTH, Camera
 from lrcnet.driving.driver import Driver
 from lrcnet.driving.look import Look, sample_looks
+from lrcnet.driving.recording import Recording, open_recording, record, split_roads
 from lrcnet.driving.road import LANE_WIDTH, ROAD_WIDTH, Road, from_curvature, sample_roads
 from lrcnet.driving.vehicle import ARRIVED, LEFT_ROAD, RUNNING, STEP, TURNED_AWAY, State, advance
+from lrcnet.driving.windows import Windows
 from lrcnet.driving.world import Moment, World, drives
 
 __all__ = [
@@ -24,12 +27,17 @@ __all__ = [
     "Driver",
     "Look",
     "Moment",
+    "Recording",
     "Road",
     "State",
+    "Windows",
     "World",
     "advance",
     "drives",
     "from_curvature",
+    "open_recording",
+    "record",
     "sample_looks",
     "sample_roads",
+    "split_roads",
 ]

@@ -183,6 +183,8 @@ class Camera:
             return (texel * 4).add_(2 - 5 * cover).clamp_(0, 1)
 
         sharp = (view.slant[1][part] * _COLUMN).add_(view.slant[0][part]).abs_().add_(view.wide[part]).reciprocal_()
+        # A pixel that covers more than the road is at most as grey as the road at its nearest.
+        sharp.clamp_min_(0.5 / ROAD_EDGE)
         from_middle = across.abs_()
         road = (ROAD_EDGE - from_middle).mul_(sharp).add_(0.5).clamp_(0, 1).mul_(patches_above(view.snow[part]))
         # A line thinner than a pixel is as bright as the share of the pixel that it covers.
