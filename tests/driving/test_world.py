@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from lrcnet.driving import World, drives
+from lrcnet.driving import RUNNING, State, World, drives
 
 
 def test_a_mirrored_road_gives_the_mirrored_drive() -> None:
@@ -31,6 +31,25 @@ def test_restarting_some_leaves_the_others_alone() -> None:
     assert torch.equal(after[1], fresh.frames()[0])
     assert world.seeds == [1, 9, 3]
     assert world.state.arc[1] == 0
+
+
+def test_a_car_stays_where_its_episode_ended() -> None:
+    world = World([1, 2, 3], length=50.0)
+    away = torch.tensor([0.08, -0.08, 0.0])
+    for _ in range(400):
+        standing = world.step(away)
+    assert (standing[:2] != RUNNING).all()
+    before = world.state
+    world.step(-away)
+    assert torch.equal(world.state.offset[:2], before.offset[:2])
+    assert torch.equal(world.state.heading[:2], before.heading[:2])
+
+
+def test_the_camera_survives_a_car_far_from_any_road() -> None:
+    world = World([1, 2, 3, 4])
+    far = torch.tensor([1e4, 0.0, -1e3, 500.0]), torch.tensor([0.0, 80.0, -80.0, 0.0]), torch.tensor([0.0, 1, -2, 3.1])
+    world.state = State(*(z.double() for z in far), torch.zeros(4, dtype=torch.float64))
+    assert world.frames().shape == (4, 48, 160, 3)
 
 
 def test_bad_input_is_named() -> None:

@@ -171,9 +171,10 @@ class Camera:
     def _fill_ground(self, weights: Tensor, view: _View, part: slice) -> None:
         look, ground = self._look, self._ground
         across = (view.across[2][part] * _COLUMN).add_(view.across[1][part]).mul_(_COLUMN).add_(view.across[0][part])
-        # In periods of the texture, moved by whole periods so that all is positive: rounding is then rounding down.
-        down = (view.along[1][part] * _COLUMN).add_(view.along[0][part] + 16).frac_()
-        side = (across * (1 / ACROSS)).add_(64.5).frac_()
+        # In periods of the texture, of which only the fraction counts.
+        down = (view.along[1][part] * _COLUMN).add_(view.along[0][part])
+        side = (across * (1 / ACROSS)).add_(0.5)
+        down, side = down.sub_(down.floor()), side.sub_(side.floor())
         place = down.mul_(ground.along_count).floor_().mul_(ground.across_count)
         place += side.mul_(ground.across_count).floor_()
         place += ground.first[look.texture[part], :, None]

@@ -81,7 +81,7 @@ class World:
             disturbance: curvature that the wind adds, 1/m, (batch,).
 
         Returns:
-            How each episode stands, as `standing`; cars whose episode is over go on, and mean nothing.
+            How each episode stands, as `standing`; cars whose episode is over stay where it ended.
 
         Raises:
             ValueError: for an action of another shape.
@@ -90,7 +90,10 @@ class World:
             raise ValueError(
                 f"action must have shape ({len(self)},), one curvature per car, but has {tuple(action.shape)}"
             )
-        self.state = vehicle.advance(self.road, self.state, action, disturbance)
+        over = self.standing() != vehicle.RUNNING
+        after = vehicle.advance(self.road, self.state, action, disturbance)
+        pairs = ((getattr(self.state, f.name), getattr(after, f.name)) for f in dataclasses.fields(State))
+        self.state = State(*(torch.where(over, old, new) for old, new in pairs))
         return self.standing()
 
     def driver(self, *, noise: float = 1.0) -> Driver:
@@ -120,7 +123,7 @@ class Moment:
         state: of the cars.
         speed: m/s.
         road_curvature: 1/m.
-        standing: as `World.standing`, of the episode so far; once it is not RUNNING, it stays.
+        standing: as `World.standing`.
     """
 
     frames: Tensor | None
@@ -136,9 +139,7 @@ def drives(world: World, driver: Driver, *, frames: bool = True) -> Iterator[Mom
     standing, time = world.standing(), 0.0
     while bool((standing == vehicle.RUNNING).any()):
         action, speed = driver.act(world.road, world.state, time), world.speed
-        yield Moment(
-            world.frames() if frames else None, action, world.state, speed, world.road_curvature, standing.clone()
-        )
-        now = world.step(action, driver.push(time, speed))
-        standing = torch.where(standing == vehicle.RUNNING, now, standing)
+        seen = world.frames() if frames else None
+        yield Moment(seen, action, world.state, speed, world.road_curvature, standing)
+        standing = world.step(action, driver.push(time, speed))
         time += STEP
