@@ -85,6 +85,17 @@ def test_every_parameter_learns(model: str) -> None:
     assert [name for name, p in policy.named_parameters() if p.grad is None or not p.grad.abs().sum() > 0] == []
 
 
+@pytest.mark.parametrize("model", ["gru", "lrcu-a"])
+def test_half_precision_is_for_the_convolutions_only(model: str) -> None:
+    policy, seen = Policy(model).to(memory_format=torch.channels_last), frames(2, 3)
+    plain = policy(seen)
+    with torch.autocast("cpu", torch.bfloat16):
+        half = policy(seen)
+        half.sum().backward()
+    assert half.dtype is torch.float32
+    assert (half - plain).abs().max() < 0.05 * plain.abs().max()
+
+
 def test_bad_frames_are_named() -> None:
     with pytest.raises(ValueError, match=r"must have shape \(\.\.\., 48, 160, 3\)"):
         normalised(torch.zeros(3, 48, 160))

@@ -127,8 +127,10 @@ class Policy(nn.Module):
         if frames.ndim != 5:
             raise ValueError(f"frames must have shape (batch, time, 48, 160, 3), but have {tuple(frames.shape)}")
         features = self.conv(normalised(frames).flatten(0, 1)).view(*frames.shape[:2], FEATURES)
-        output, state = self.layer(features, state, dt=dt)
-        curvature: Tensor = self.head(output).squeeze(-1) * UNIT
+        # Autocast is for the convolutions, where the time goes; eight bits are not enough to steer by.
+        with torch.autocast(frames.device.type, enabled=False):
+            output, state = self.layer(features.to(self.head.weight.dtype), state, dt=dt)
+            curvature: Tensor = self.head(output).squeeze(-1) * UNIT
         return curvature, state
 
     def step(self, frames: Tensor, state: Any = None) -> tuple[Tensor, Any]:
