@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from lrcnet.driving import STEP, Windows, World, drives, open_recording, record, split_roads
+from lrcnet.driving import STEP, Recording, Windows, World, drives, open_recording, record, split_roads
 
 ROADS = [3, 4, 5, 6, 7]
 
@@ -89,8 +89,6 @@ def test_bends_are_drawn_as_often_as_straight_road() -> None:
     bend = torch.stack([moment.road_curvature for moment in moments], 1).float().numpy()
     count = bend.size
     unused = np.zeros(count, np.float32)
-    from lrcnet.driving import Recording
-
     recording = Recording(
         np.broadcast_to(np.uint8(0), (count, 48, 160, 3)),
         bend.ravel(),

@@ -31,9 +31,10 @@ def scene(name: str) -> tuple[Road, State]:
     """The road of a scene, (1, grid), and the car 10 m before its bend."""
     first, second, wear, offset, heading = SCENES[name]
     arc = torch.arange(2 * SIGHT, dtype=torch.float64)
-    # Clothoids of 12 m lead in and over.
-    bend = first * ((arc - START - 6) / 12).clamp(0, 1) + (second - first) * ((arc - START - 45) / 24).clamp(0, 1)
-    bend = bend if second else first * ((arc - START - 6) / 12).clamp(0, 1)
+    # Clothoids lead in over 12 m, and from one bend into the next over 24 m.
+    bend = first * ((arc - START - 6) / 12).clamp(0, 1)
+    if second:
+        bend = bend + (second - first) * ((arc - START - 45) / 24).clamp(0, 1)
     road = from_curvature(bend[None], wear=wear, snow=0.85 if "snow" in name else 0.0)
     place = torch.tensor([[START], [offset], [heading], [0.0]], dtype=torch.float64)
     return road, State(*place)
