@@ -67,13 +67,17 @@ def pytest_configure() -> None:
 def main(arguments: list[str]) -> int:
     with tempfile.TemporaryDirectory() as folder:
         library = build(Path(folder))
-        runtime = subprocess.run([COMPILER, "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
+        # The C++ library beside the sanitizer's: torch throws, and the sanitizer must know the real throw by then.
+        preloaded = [
+            subprocess.run([COMPILER, f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout
+            for name in ("libasan.so", "libstdc++.so")
+        ]
         code = 0
         for name in BUILDS:
             environment = {
                 **os.environ,
                 MODULE: str(library),
-                "LD_PRELOAD": runtime.stdout.strip(),
+                "LD_PRELOAD": " ".join(path.strip() for path in preloaded),
                 # Python keeps memory to its end on purpose; what the kernels allocate they free in the same call.
                 "ASAN_OPTIONS": "detect_leaks=0",
                 "LRCNET_ISA": name,

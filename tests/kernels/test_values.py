@@ -55,8 +55,10 @@ def test_double_precision_equals_the_equation(model: dict[str, object], sizes: t
 def test_single_precision_is_about_as_exact_as_the_plain_loop(model: dict[str, object]) -> None:
     if not model["saturated"] and model["solver"] == "euler":
         pytest.skip("an explicit step of the unsaturated network diverges, and any rounding with it")
-    errors: dict[str, list[float]] = {}
-    for seed in range(6):
+    # Summed over the networks before any quotient: a gradient that nearly cancels in one of them is wrong in its last
+    # digits whoever computes it, and must not outweigh all the others.
+    sums: dict[str, list[float]] = {}
+    for seed in range(8):
         tensors = problem(30, 4, 3, 17, str(model["elastance"]), seed)
         tensors = {name: None if value is None else value.float().double() for name, value in tensors.items()}
         truth = values_and_gradients(states, tensors, torch.float64, **model, **PLAIN)
@@ -65,11 +67,11 @@ def test_single_precision_is_about_as_exact_as_the_plain_loop(model: dict[str, o
             kernels.scan, tensors, torch.float32, **model, batch_first=False, negative_dt="error"
         )
         for name, value in truth.items():
-            size = float(value.square().mean().sqrt()) or 1.0
-            both = errors.setdefault(name, [0.0, 0.0])
-            for i, found in enumerate((fused, plain)):
-                both[i] += float((found[name] - value).square().mean()) / size**2 / 6
-    for name, (fused_error, plain_error) in errors.items():
+            total = sums.setdefault(name, [0.0, 0.0, 0.0])
+            for i, part in enumerate((fused[name] - value, plain[name] - value, value)):
+                total[i] += float(part.square().sum())
+    for name, (fused_error, plain_error, size) in sums.items():
+        fused_error, plain_error = fused_error / (size or 1.0), plain_error / (size or 1.0)
         allowed = SINGLE["states" if name == "states" else "gradient"]
         assert math.sqrt(fused_error) <= allowed * math.sqrt(plain_error) + ROUNDING, name
 

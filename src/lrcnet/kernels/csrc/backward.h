@@ -154,19 +154,36 @@ struct Backward {
 
   // From the mapped inputs' gradient to those of x and of the map.
   void scatter_inputs(const T* dy, const Sums<T>& sum, index_t time, index_t steps, index_t sample, index_t samples) const {
-    const T* x = static_cast<const T*>(q.x);
-    T* dx = static_cast<T*>(to.x);
+    if (to.scale || to.shift) sum_map(dy, sum, time, steps, sample, samples);
+    if (!to.x) return;
     for (index_t t = 0; t < steps; ++t)
       for (index_t b = 0; b < samples; ++b, dy += s.np) {
-        const T* from = x + (time + t) * q.x_time + (sample + b) * q.x_batch;
-        if (to.scale)
-          for (index_t j = 0; j < s.n; ++j) sum.scale[j] += dy[j] * from[j * q.x_channel];
-        if (to.shift)
-          for (index_t j = 0; j < s.n; ++j) sum.shift[j] += dy[j];
-        if (!dx) continue;
-        T* into = dx + (time + t) * to.x_time + (sample + b) * to.x_batch;
+        T* into = static_cast<T*>(to.x) + (time + t) * to.x_time + (sample + b) * to.x_batch;
         for (index_t j = 0; j < s.n; ++j) into[j] = dy[j] * weights.scale[j];
       }
+  }
+
+  // A channel's gradient sums one number per reading, of both signs and one after the other: in single precision it would
+  // lose what the plain loop, which sums in a tree, keeps.
+  void sum_map(const T* dy, const Sums<T>& sum, index_t time, index_t steps, index_t sample, index_t samples) const {
+    constexpr index_t kChannels = 16;
+    for (index_t first = 0; first < s.n; first += kChannels) {
+      const index_t channels = smaller(kChannels, s.n - first);
+      double scale[kChannels] = {}, shift[kChannels] = {};
+      const T* row = dy + first;
+      for (index_t t = 0; t < steps; ++t)
+        for (index_t b = 0; b < samples; ++b, row += s.np) {
+          const T* x = static_cast<const T*>(q.x) + (time + t) * q.x_time + (sample + b) * q.x_batch + first * q.x_channel;
+          for (index_t j = 0; j < channels; ++j) {
+            shift[j] += row[j];
+            scale[j] += static_cast<double>(row[j]) * x[j * q.x_channel];
+          }
+        }
+      for (index_t j = 0; j < channels; ++j) {
+        sum.scale[first + j] += static_cast<T>(scale[j]);
+        sum.shift[first + j] += static_cast<T>(shift[j]);
+      }
+    }
   }
 
   void run_block(const BackwardScratch<T>& at, const Sums<T>& sum, index_t sample, index_t samples) const {
