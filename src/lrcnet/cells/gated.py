@@ -102,57 +102,42 @@ def reset_torch_rnn(rnn: nn.Module, hidden_size: int) -> None:
                 parameter[hidden_size : 2 * hidden_size] = 1.0
 
 
-class GRUCell(nn.GRUCell):
+class _TimedCell(nn.Module):
+    """What GRUCell and LSTMCell add to torch's: the baselines' initial values, and dt as one more input."""
+
+    hidden_size: int
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+        *,
+        time_feature: bool = False,
+    ) -> None:
+        self.time_feature = time_feature
+        super().__init__(input_size + time_feature, hidden_size, bias, device=device, dtype=dtype)
+
+    def reset_parameters(self) -> None:
+        """Draw new initial values from torch's global generator."""
+        reset_torch_rnn(self, self.hidden_size)
+
+    def forward(self, input: Tensor, hx: Any = None, dt: float | Tensor | None = None) -> Any:
+        """As torch's cell; dt, a number or (B,), needs time_feature."""
+        return super().forward(_timed(self, input, dt), hx)
+
+
+class GRUCell(_TimedCell, nn.GRUCell):
     """torch.nn.GRUCell with the baselines' initial values and `time_feature`."""
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool = True,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
-        *,
-        time_feature: bool = False,
-    ) -> None:
-        self.time_feature = time_feature
-        super().__init__(input_size + time_feature, hidden_size, bias, device=device, dtype=dtype)
 
-    def reset_parameters(self) -> None:
-        reset_torch_rnn(self, self.hidden_size)
-
-    def forward(self, input: Tensor, hx: Tensor | None = None, dt: float | Tensor | None = None) -> Tensor:
-        """As torch.nn.GRUCell; dt, a number or (B,), needs time_feature."""
-        return super().forward(_timed(self, input, dt), hx)
-
-
-class LSTMCell(nn.LSTMCell):
+class LSTMCell(_TimedCell, nn.LSTMCell):
     """torch.nn.LSTMCell with the baselines' initial values and `time_feature`; its state is (h, c)."""
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool = True,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
-        *,
-        time_feature: bool = False,
-    ) -> None:
-        self.time_feature = time_feature
-        super().__init__(input_size + time_feature, hidden_size, bias, device=device, dtype=dtype)
 
-    def reset_parameters(self) -> None:
-        reset_torch_rnn(self, self.hidden_size)
-
-    def forward(
-        self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None, dt: float | Tensor | None = None
-    ) -> tuple[Tensor, Tensor]:
-        """As torch.nn.LSTMCell; dt, a number or (B,), needs time_feature."""
-        return super().forward(_timed(self, input, dt), hx)
-
-
-def _timed(cell: GRUCell | LSTMCell, x: Tensor, dt: float | Tensor | None) -> Tensor:
+def _timed(cell: _TimedCell, x: Tensor, dt: float | Tensor | None) -> Tensor:
     if not cell.time_feature:
         if dt is not None:
             raise ValueError(no_time(type(cell).__name__))
