@@ -1,14 +1,17 @@
 """The compiled library: whether it is there, and which instruction set it uses."""
 
+import importlib
 import os
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
+library: Any
 _error: str | None = None
 try:
-    from lrcnet.kernels import _native as library  # type: ignore[attr-defined,unused-ignore]
+    # Not `from lrcnet.kernels import _native`: where there is none, that speaks of a circular import.
+    library = importlib.import_module("lrcnet.kernels._native")
 except ImportError as error:  # A package built without a compiler has no such module; anything else is told as it is.
     library = None
     _error = (
