@@ -10,6 +10,7 @@ import math
 import time
 import warnings
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -241,6 +242,8 @@ class Fit:
     def _finish(self, metrics: Row, status: str) -> Result:
         progress = self.progress
         best = progress.best if self._reports_best() else None
+        # The median: a pause of the process or a busy minute of the machine is not the model's.
+        typical = median(progress.seconds or [0.0])
         result = Result(
             task=self.spec.task,
             variant=self.spec.label(),
@@ -250,7 +253,7 @@ class Fit:
             parameters=parameter_count(self.network),
             epochs=progress.done,
             best_epoch=progress.done if best is None else int(best[self.problem.unit]),
-            seconds_per_epoch=round(sum(progress.seconds) / max(progress.done, 1), 6),
+            seconds_per_epoch=round(typical * len(progress.seconds) / max(progress.done, 1), 6),
             metrics={name: value for name, value in metrics.items() if math.isfinite(value)},
             status=status,
             versions=versions(),

@@ -35,7 +35,7 @@ class Result:
         parameters: trainable numbers of the model.
         epochs: how many were trained; iterations where the task counts these.
         best_epoch: the one whose weights gave the numbers: of best validation, or the last.
-        seconds_per_epoch: mean wall-clock time of an epoch's training, evaluation excluded; of an iteration likewise.
+        seconds_per_epoch: median wall-clock time of an epoch's training, evaluation excluded; of an iteration likewise.
         metrics: name -> finite number. The reported one has the task's own name of it (`Task.metric`).
         status: "finished", or "diverged" where a loss or the reported number left the finite numbers.
         versions: of Python and of the libraries.
