@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -36,47 +35,14 @@ def run(arguments: argparse.Namespace) -> int:
         raise ValueError("say what to explain: --lipschitz")
     if arguments.data and arguments.inputs:
         raise ValueError("--inputs is the range of the data where --data is given; leave one of them out")
-    network, task, file = load(Path(arguments.checkpoint))
-    rows = lipschitz(network, task, arguments)
+    from lrcnet.training.trained import load_trained
+
+    trained = load_trained(arguments.checkpoint)
+    rows = lipschitz(trained.network, trained.task, arguments)
     width = max(len(name) for name, _ in rows)
-    for name, value in [("weights", file.name), *rows]:
+    for name, value in [("weights", trained.file.name), *rows]:
         print(f"{name:<{width}}  {value if isinstance(value, str) else f'{value:.6g}'}")
     return 0
-
-
-def load(place: Path) -> tuple[nn.Module, Task, Path]:
-    """The network of a run with its weights, its task, and the file that they came from.
-
-    A folder gives the weights that the task reports: the best validation epoch's, or the last ones.
-
-    Raises:
-        ValueError: if this is no run, or its weights cannot be read.
-    """
-    import torch
-
-    from lrcnet.models import build
-    from lrcnet.tasks import find
-    from lrcnet.training.checkpoint import BEST, DAMAGE, LAST
-    from lrcnet.training.folder import read_spec
-
-    folder = place if place.is_dir() else place.parent
-    spec = read_spec(folder)
-    if spec is None:
-        raise ValueError(f"CHECKPOINT must be a run's folder or a .ckpt file in it, but {place} has no config.json")
-    task = find(spec.task, spec.variant)
-    if place.is_dir():
-        best = folder / BEST
-        file = best if task.recipe.reported == "best-validation" and best.exists() else folder / LAST
-    else:
-        file = place
-    with torch.random.fork_rng(devices=[]):
-        network = build(spec.model, task, solver=spec.solver, **dict(spec.options))  # type: ignore[arg-type]
-    try:
-        network.load_state_dict(torch.load(file, map_location="cpu", weights_only=True)["model"])
-    except (*DAMAGE, TypeError) as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise ValueError(f"{file} must hold the weights of this run, but cannot be read: {reason}") from error
-    return network, task, file
 
 
 def lipschitz(network: nn.Module, task: Task, arguments: argparse.Namespace) -> list[tuple[str, str | float]]:

@@ -5,6 +5,8 @@ need the extra `driving`).
 """
 
 from lrcnet.driving.camera import HEIGHT, WIDTH, Camera
+from lrcnet.driving.closed_loop import Ended, Instant, drive, noisy
+from lrcnet.driving.drivable import Drivable, Situation
 from lrcnet.driving.driver import Driver
 from lrcnet.driving.look import Look, sample_looks
 from lrcnet.driving.recording import Recording, open_recording, record, split_roads
@@ -24,17 +26,23 @@ __all__ = [
     "TURNED_AWAY",
     "WIDTH",
     "Camera",
+    "Drivable",
     "Driver",
+    "Ended",
+    "Instant",
     "Look",
     "Moment",
     "Recording",
     "Road",
+    "Situation",
     "State",
     "Windows",
     "World",
     "advance",
+    "drive",
     "drives",
     "from_curvature",
+    "noisy",
     "open_recording",
     "record",
     "sample_looks",

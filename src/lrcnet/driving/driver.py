@@ -66,9 +66,19 @@ class Driver:
             self._past.pop(0)
         arc, offset, heading = self._past[0]
         seen_ago = (len(self._past) - 1) * STEP
-        speed = road.at(road.speed, arc)
-        ahead = LOOK_AHEAD * speed
         # The steering wheel needs about 0.1 s more to get there.
-        feed = road.at(road.curvature, arc + speed * (seen_ago + 0.1))
-        error = offset - self.wander(time) + ahead * heading.sin()
-        return feed - 2 * error / ahead**2
+        return pursuit(road, arc, offset - self.wander(time), heading, preview=seen_ago + 0.1)
+
+
+def pursuit(road: Road, arc: Tensor, offset: Tensor, heading: Tensor, *, preview: float) -> Tensor:
+    """The curvature that leads back to the middle of the lane, 1/m, (batch,).
+
+    Args:
+        road: under the cars.
+        arc, offset, heading: of the cars, as in `State`.
+        preview: how far ahead to read the road's curvature, s.
+    """
+    speed = road.at(road.speed, arc)
+    ahead = LOOK_AHEAD * speed
+    feed = road.at(road.curvature, arc + speed * preview)
+    return feed - 2 * (offset + ahead * heading.sin()) / ahead**2

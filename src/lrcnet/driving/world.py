@@ -11,9 +11,10 @@ from torch import Tensor
 
 from lrcnet.driving import vehicle
 from lrcnet.driving.camera import Camera
-from lrcnet.driving.driver import Driver
+from lrcnet.driving.drivable import Situation
+from lrcnet.driving.driver import Driver, pursuit
 from lrcnet.driving.look import Look, sample_looks
-from lrcnet.driving.road import Road, sample_roads
+from lrcnet.driving.road import GRID, Road, sample_roads
 from lrcnet.driving.vehicle import STEP, State
 
 
@@ -68,6 +69,29 @@ class World:
     def standing(self) -> Tensor:
         """vehicle.RUNNING, LEFT_ROAD, TURNED_AWAY or ARRIVED of each car, (batch,)."""
         return vehicle.standing(self.road, self.state)
+
+    def situation(self) -> Situation:
+        """Where the cars are."""
+        road, state = self.road, self.state
+        direction = road.at(road.direction, state.arc)
+        return Situation(
+            offset=state.offset,
+            heading=state.heading,
+            speed=self.speed,
+            road_curvature=self.road_curvature,
+            x=road.at(road.x, state.arc) - state.offset * direction.sin(),
+            y=road.at(road.y, state.arc) + state.offset * direction.cos(),
+            direction=direction + state.heading,
+        )
+
+    def advice(self) -> Tensor:
+        """What a driver with steady hands and no delay would steer now, 1/m, (batch,)."""
+        return pursuit(self.road, self.state.arc, self.state.offset, self.state.heading, preview=0.1)
+
+    def middle(self, car: int) -> Tensor:
+        """The middle of a car's lane on the map, (point, 2), m, one point per metre."""
+        points = int(self.road.length / GRID) + 1
+        return torch.stack([self.road.x[car, :points], self.road.y[car, :points]], 1)
 
     def frames(self) -> Tensor:
         """What the cars see, (batch, 48, 160, 3), uint8, RGB."""

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from lrcnet.paper.analysis import read_analyses
 from lrcnet.training.result import FILE_NAME, Result
 
 METRICS_FILE = "metrics.csv"
@@ -34,11 +35,13 @@ class Finished:
         history: column of the metrics file -> one value per epoch (or evaluation), None where it has none.
         prediction: name -> array as nested lists; of a trajectory `times` (N) and `states` (N, 2). Empty if there is
             none.
+        analyses: name of an artefact -> what it measured on this run; see `analysis.py`.
     """
 
     result: Result
     history: Mapping[str, Curve] = field(default_factory=dict)
     prediction: Mapping[str, Any] = field(default_factory=dict)
+    analyses: Mapping[str, Any] = field(default_factory=dict)
 
     def curve(self, column: str, *, over: Sequence[str] = ("iteration", "epoch")) -> tuple[list[float], list[float]]:
         """The points of a column that have a value, and where they lie: (epochs or iterations, values)."""
@@ -90,6 +93,8 @@ def collect(runs: Iterable[Finished], folder: str | os.PathLike[str]) -> list[Pa
         content: dict[str, Any] = asdict(run.result)
         content["history"] = {name: _rounded(values) for name, values in _thinned(run.history).items()}
         content["prediction"] = {name: _rounded(values) for name, values in _thinned(run.prediction).items()}
+        if run.analyses:
+            content["analyses"] = _rounded(run.analyses)
         text = _dump(content)
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.parent.mkdir(exist_ok=True)
@@ -108,11 +113,12 @@ def read_collected(path: Path) -> Finished | None:
     if not isinstance(content, dict) or not names <= content.keys():
         return None
     result = Result(**{name: content[name] for name in names})
-    return Finished(result, content.get("history", {}), content.get("prediction", {}))
+    return Finished(result, content.get("history", {}), content.get("prediction", {}), content.get("analyses", {}))
 
 
 def _read_folder(folder: Path) -> Finished:
-    return Finished(Result.read(folder), _read_history(folder / METRICS_FILE), _read_prediction(folder))
+    history = _read_history(folder / METRICS_FILE)
+    return Finished(Result.read(folder), history, _read_prediction(folder), read_analyses(folder))
 
 
 def _read_history(path: Path) -> dict[str, list[float | None]]:
@@ -156,6 +162,8 @@ def _thinned(columns: Mapping[str, Any]) -> dict[str, Any]:
 
 def _rounded(values: Any) -> Any:
     """Six digits: more than a picture or a table shows, and a third of the file."""
+    if isinstance(values, Mapping):
+        return {name: _rounded(value) for name, value in values.items()}
     if isinstance(values, list | tuple):
         return [_rounded(value) for value in values]
     if isinstance(values, float):
