@@ -22,8 +22,8 @@ LEVELS = [
     {"commands"},
     {"cli"},
 ]
-# These know no network at all.
-INDEPENDENT = {"tasks", "driving"}
+# These know no network at all; tasks may use the worlds to make their recordings.
+INDEPENDENT = {"tasks": {"tasks", "driving"}, "driving": {"driving"}}
 
 
 def level(package: str) -> int:
@@ -54,7 +54,9 @@ def test_imports_go_down_only() -> None:
         for other in imported_packages(path):
             assert level(other) <= level(package), f"{path.relative_to(SOURCE)} imports {other}, which stands above it"
             if package in INDEPENDENT:
-                assert other in {package, "errors", "version"}, f"{path.relative_to(SOURCE)} must not know {other}"
+                assert other in INDEPENDENT[package] | {"errors", "version"}, (
+                    f"{path.relative_to(SOURCE)} must not know {other}"
+                )
 
 
 def test_files_stay_small() -> None:

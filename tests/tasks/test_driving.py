@@ -1,9 +1,12 @@
 """Lane keeping is judged in readable units, and by its bends where the paper says so."""
 
+from pathlib import Path
+
 import pytest
 import torch
 
-from lrcnet.tasks.driving import HYPER_PARAMETERS, curvature_loss, weighted_curvature_loss
+from lrcnet.tasks import find
+from lrcnet.tasks.driving import curvature_loss, recording, weighted_curvature_loss
 
 
 def test_an_error_of_a_100_m_bend_counts_one() -> None:
@@ -30,6 +33,25 @@ def test_shapes_must_agree() -> None:
 
 
 def test_hyper_parameters_are_the_papers() -> None:
-    assert HYPER_PARAMETERS["learning_rate"] == 5e-4
-    assert HYPER_PARAMETERS["weight_decay"] == 1e-6
-    assert (HYPER_PARAMETERS["batch_size"], HYPER_PARAMETERS["length"], HYPER_PARAMETERS["epochs"]) == (32, 32, 100)
+    task = find("driving")
+    recipe = task.recipe
+    assert (recipe.optimizer, recipe.learning_rate, recipe.weight_decay) == ("adamw", 5e-4, 1e-6)
+    assert (recipe.batch_size, task.length, recipe.epochs) == (32, 32, 100)
+
+
+def test_an_epoch_draws_as_many_windows_as_it_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    recording.cache_clear()
+    task = find("driving", "own-sample")
+    train, validation = task.load("train"), task.load("validation")
+    order = train.order(torch.Generator().manual_seed(0))
+    assert len(order) == len(train) == 4
+    frames, dt, curvature = train[order]
+    assert frames.shape == (4, 32, 48, 160, 3)
+    assert frames.dtype is torch.uint8
+    assert dt is None
+    assert curvature.shape == (4, 32)
+    assert len(train.spread(2).order(torch.Generator())) == 2
+    torch.testing.assert_close(validation[torch.tensor([0, 1])][2], validation[0:2][2])
+    assert not list((tmp_path / "lrcnet" / "driving").glob("*.part"))
+    recording.cache_clear()

@@ -31,7 +31,7 @@ def test_description_is_complete_and_frozen(task):
     assert min(task.splits.values()) > 0
     assert task.metric in task.metrics
     assert (task.recipe.epochs is None) != (task.recipe.iterations is None)
-    assert (task.recipe.rho is None) == (task.recipe.optimizer == "adam")
+    assert (task.recipe.rho is None) == (task.recipe.optimizer != "rmsprop")
     assert task.recipe.reported == ("best-validation" if "validation" in task.splits else "last")
     with pytest.raises(dataclasses.FrozenInstanceError):
         task.name = "other"

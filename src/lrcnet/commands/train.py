@@ -27,6 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--schedule", default="constant", help="of the learning rate: constant or cosine")
     parser.add_argument("--budget", default="custom", help="label of the result: smoke, quick, paper or custom")
     parser.add_argument("--samples", type=int, help="take only so many samples of each split, for a quick look")
+    parser.add_argument("--piece", type=int, help="train on pieces of so many steps instead of whole sequences")
     parser.add_argument(
         "--option",
         action="append",

@@ -12,6 +12,7 @@ from torch import nn
 from lrcnet.errors import one_of
 from lrcnet.models.classifier import Classifier
 from lrcnet.models.ode import FIELDS, ode_model
+from lrcnet.models.policy import Policy
 from lrcnet.models.recurrent import RECURRENT, parse_solver, recurrent_layer
 from lrcnet.models.tagger import Tagger
 
@@ -65,6 +66,8 @@ def build(model: str, task: Sizes, *, solver: str = "", units: int | None = None
         return ode_model(model, task.input_size, solver=solver, units=units, **options)
     if model not in RECURRENT:
         raise ValueError(f"a {task.kind} task needs a recurrent model, one of {', '.join(RECURRENT)}, not {model!r}")
+    if task.kind == "steering":
+        return Policy(model, solver=solver, units=units, **options)
     layer = recurrent_layer(
         model,
         EMBEDDING if task.vocabulary else task.input_size,
@@ -85,4 +88,14 @@ def parameter_count(module: nn.Module) -> int:
     return sum(parameter.numel() for parameter in module.parameters() if parameter.requires_grad)
 
 
-__all__ = ["FIELDS", "MODELS", "RECURRENT", "Classifier", "Tagger", "build", "parameter_count", "parse_solver"]
+__all__ = [
+    "FIELDS",
+    "MODELS",
+    "RECURRENT",
+    "Classifier",
+    "Policy",
+    "Tagger",
+    "build",
+    "parameter_count",
+    "parse_solver",
+]

@@ -6,14 +6,15 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from . import imdb, neural_ode, person, psmnist
-from .task import Recipe, Samples, Task
+from . import driving, imdb, neural_ode, person, psmnist
+from .task import Recipe, Samples, Split, Task
 
 _BENCHMARKS: dict[str, dict[str, Task]] = {
     "neural-ode": neural_ode.VARIANTS,
     "person": person.VARIANTS,
     "imdb": imdb.VARIANTS,
     "psmnist": psmnist.VARIANTS,
+    "driving": driving.VARIANTS,
 }
 
 TASKS: Mapping[str, Task] = MappingProxyType({name: next(iter(v.values())) for name, v in _BENCHMARKS.items()})
@@ -43,4 +44,4 @@ def find(name: str, variant: str | None = None) -> Task:
     return _BENCHMARKS[name][variant]
 
 
-__all__ = ["TASKS", "Recipe", "Samples", "Task", "find"]
+__all__ = ["TASKS", "Recipe", "Samples", "Split", "Task", "find"]

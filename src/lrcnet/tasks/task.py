@@ -9,13 +9,14 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, Protocol
 
 import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
 DataPath = str | os.PathLike[str]
+Index = int | slice | Sequence[int] | Tensor
 Measure = Callable[[Tensor, Tensor], Tensor]
 
 
@@ -49,10 +50,32 @@ class Samples(Dataset[tuple[Tensor, Tensor | None, Tensor]]):
     def __len__(self) -> int:
         return len(self.x)
 
-    def __getitem__(self, index: int | slice | Sequence[int] | Tensor) -> tuple[Tensor, Tensor | None, Tensor]:
+    def __getitem__(self, index: Index) -> tuple[Tensor, Tensor | None, Tensor]:
         if not isinstance(index, (int, slice, Tensor)):
             index = torch.as_tensor(index, dtype=torch.long)
         return self.x[index], None if self.dt is None else self.dt[index], self.y[index]
+
+    def order(self, generator: torch.Generator) -> Tensor:
+        """Numbers of the samples of one epoch, in the order of training."""
+        return torch.randperm(len(self), generator=generator)
+
+    def spread(self, count: int) -> Samples:
+        """So many of the samples, evenly spaced: some files are sorted by class."""
+        return Samples(*self[torch.arange(count) * len(self) // count]) if count < len(self) else self
+
+    def to(self, device: torch.device) -> Samples:
+        """The samples on a device."""
+        return Samples(self.x.to(device), None if self.dt is None else self.dt.to(device), self.y.to(device))
+
+
+class Split(Protocol):
+    """What training needs of a split; `Samples` is one that lies in memory. See there for the methods."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: Index) -> tuple[Tensor, Tensor | None, Tensor]: ...
+    def order(self, generator: torch.Generator) -> Tensor: ...
+    def spread(self, count: int) -> Split: ...
+    def to(self, device: torch.device) -> Split: ...
 
 
 @dataclass(frozen=True)
@@ -62,15 +85,16 @@ class Recipe:
     Attributes:
         optimizer: the optimiser's name.
         learning_rate: its constant rate.
-        rho: decay of RMSprop's mean square (torch calls it alpha); None for Adam.
+        rho: decay of RMSprop's mean square (torch calls it alpha); None for the others.
         eps: added to the denominator of the update.
         batch_size: samples per step.
         epochs: passes over the training split, or None where `iterations` counts.
         iterations: training steps, or None where `epochs` counts.
         reported: which weights give the number: those after the last step or those of the best validation epoch.
+        weight_decay: of AdamW.
     """
 
-    optimizer: Literal["adam", "rmsprop"]
+    optimizer: Literal["adam", "adamw", "rmsprop"]
     learning_rate: float
     rho: float | None
     eps: float
@@ -78,6 +102,7 @@ class Recipe:
     epochs: int | None
     iterations: int | None
     reported: Literal["last", "best-validation"]
+    weight_decay: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -89,7 +114,7 @@ class Task:
         variant: which data and which protocol; a report labels its numbers with it.
         variants: every variant of this benchmark, the default one first.
         title: one line for people.
-        kind: what is predicted: a label per step, one per sequence, or a whole trajectory.
+        kind: what is predicted: a label per step, one per sequence, a whole trajectory, or how to steer at each step.
         input_size: features per step; for tokens the size of the embedding is the model's affair and this is 0.
         vocabulary: number of token indices, 0 where inputs are not tokens.
         output_size: logits or coordinates a model must give.
@@ -110,7 +135,7 @@ class Task:
     variant: str
     variants: tuple[str, ...]
     title: str
-    kind: Literal["label-per-step", "label-per-sequence", "trajectory"]
+    kind: Literal["label-per-step", "label-per-sequence", "trajectory", "steering"]
     input_size: int
     vocabulary: int
     output_size: int
@@ -125,7 +150,7 @@ class Task:
     citation: str
     licence: str
     notes: str
-    reader: Callable[[str, str, DataPath | None], Samples] = field(repr=False)
+    reader: Callable[[str, str, DataPath | None], Split] = field(repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "splits", MappingProxyType(dict(self.splits)))
@@ -136,7 +161,7 @@ class Task:
         """Name of the reported metric."""
         return next(iter(self.metrics))
 
-    def load(self, split: str, data: DataPath | None = None) -> Samples:
+    def load(self, split: str, data: DataPath | None = None) -> Split:
         """Reads one split.
 
         Args:

@@ -61,6 +61,7 @@ def resolve(task: Task, spec: RunSpec, network: nn.Module) -> dict[str, Any]:
         "optimizer": recipe.optimizer,
         "rho": recipe.rho,
         "eps": recipe.eps,
+        "weight_decay": recipe.weight_decay,
         "learning_rate": spec.learning_rate or recipe.learning_rate,
         "batch_size": spec.batch_size or recipe.batch_size,
         "length": length(task, spec),
@@ -131,6 +132,7 @@ class Fit:
             data=data,
             limit=self.spec.samples,
             reduce=self._sum,
+            piece=self.spec.piece,
         )
 
     def _sum(self, values: Tensor) -> Tensor:

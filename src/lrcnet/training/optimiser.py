@@ -24,7 +24,7 @@ def make_optimiser(module: nn.Module, recipe: Recipe, learning_rate: float) -> o
         alpha = 0.9 if recipe.rho is None else recipe.rho
         return optim.RMSprop(module.parameters(), lr=learning_rate, alpha=alpha, eps=recipe.eps)
     if name == "adamw":
-        decay = float(getattr(recipe, "weight_decay", 0.0) or 0.0)
+        decay = recipe.weight_decay
         return optim.AdamW(module.parameters(), lr=learning_rate, eps=recipe.eps, weight_decay=decay, fused=True)
     # Fused: one call for all tensors, a tenth of a Neural-ODE iteration less.
     return optim.Adam(module.parameters(), lr=learning_rate, eps=recipe.eps, fused=True)

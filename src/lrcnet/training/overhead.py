@@ -16,7 +16,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -93,7 +93,7 @@ def _trainer(task: Task, steps: int, fresh: Callable[[], Any]) -> Callable[[], M
     from lightning.pytorch import LightningModule, Trainer
     from torch.utils.data import BatchSampler, DataLoader, RandomSampler
 
-    samples = task.load("train")
+    samples = cast("Samples", task.load("train"))
     loader = DataLoader(
         samples, sampler=BatchSampler(RandomSampler(samples), 128, drop_last=False), batch_size=None, num_workers=0
     )

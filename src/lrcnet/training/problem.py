@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lrcnet.tasks import Samples, Task
+from lrcnet.tasks import Split, Task
 
 Row = dict[str, float]
 
@@ -77,7 +77,7 @@ class Problem(ABC):
         # torch wants a signed number.
         return torch.Generator().manual_seed(int(state[0]) >> 1)
 
-    def batch(self, samples: Samples, chosen: Tensor) -> Batch:
+    def batch(self, samples: Split, chosen: Tensor) -> Batch:
         """This process' part of the samples chosen for a step of all processes."""
         world, rank = self.share.world, self.share.rank
         if world == 1:
@@ -89,10 +89,7 @@ class Problem(ABC):
         return Batch(samples[mine], len(mine) * world / len(chosen))
 
 
-def load(task: Task, split: str, data: str | None, limit: int | None, device: torch.device) -> Samples:
-    """A split of a task on a device, or `limit` of its samples, evenly spaced: some files are sorted by class."""
+def load(task: Task, split: str, data: str | None, limit: int | None, device: torch.device) -> Split:
+    """A split of a task on a device, or `limit` of its samples."""
     samples = task.load(split, data)
-    x, dt, y = samples.x, samples.dt, samples.y
-    if limit is not None and limit < len(samples):
-        x, dt, y = samples[torch.arange(limit) * len(samples) // limit]
-    return Samples(x.to(device), None if dt is None else dt.to(device), y.to(device))
+    return (samples if limit is None else samples.spread(limit)).to(device)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
@@ -10,18 +11,19 @@ from torch import Tensor, nn
 from lrcnet.tasks import Task
 from lrcnet.training.problem import Batch, Problem, Row, Share, load
 
-# Samples per forward pass of an evaluation: bounds the memory of long sequences.
-EVALUATION_BATCH = 256
+# Samples per forward pass of an evaluation, and numbers in them: bounds the memory of long sequences and of pictures.
+EVALUATION_BATCH, EVALUATION_NUMBERS = 256, 2**23
 Sum = Callable[[Tensor], Tensor]
 
 
 class SequenceProblem(Problem):
-    """A task with one label per step or per sequence.
+    """A task with one answer per step or per sequence.
 
     Args:
         task, total, batch_size, seed, share: see `Problem`; batch_size is per process.
         data: folder of the files.
         limit: samples to take of each split, None for all.
+        piece: steps of each sequence to train on, somewhere in it; None for all of them.
         reduce: sums a tensor over all processes.
     """
 
@@ -38,9 +40,15 @@ class SequenceProblem(Problem):
         data: str | None,
         limit: int | None,
         reduce: Sum,
+        piece: int | None = None,
     ) -> None:
         super().__init__(task, total, batch_size, seed, share)
-        self.reduce = reduce
+        if piece is not None and (task.kind == "label-per-sequence" or piece > task.length):
+            raise ValueError(
+                f"pieces need a task with an answer at each of at least {piece} steps; {task.name} is "
+                f"{task.kind} with {task.length}: leave piece out or make it shorter"
+            )
+        self.reduce, self.piece = reduce, piece
         self.splits = {split: load(task, split, data, limit, share.device) for split in task.splits}
 
     def steps(self, units: int) -> int:
@@ -53,9 +61,18 @@ class SequenceProblem(Problem):
     def batches(self, done: int, stop: int) -> Iterator[Batch]:
         samples = self.splits["train"]
         for epoch in range(done, stop):
-            order = torch.randperm(len(samples), generator=self.generator(epoch)).to(self.share.device)
+            generator = self.generator(epoch)
+            order = samples.order(generator).to(self.share.device)
             for chosen in torch.split(order, self.batch_size * self.share.world):
-                yield self.batch(samples, chosen)
+                batch = self.batch(samples, chosen)
+                yield batch if self.piece is None else self.cut(batch, self.piece, generator)
+
+    def cut(self, batch: Batch, piece: int, generator: torch.Generator) -> Batch:
+        """A batch of so many consecutive steps, the same ones of every sequence."""
+        first = int(torch.randint(self.task.length - piece + 1, (), generator=generator))
+        x, dt, y = batch.samples
+        part = slice(first, first + piece)
+        return replace(batch, samples=(x[:, part], None if dt is None else dt[:, part], y[:, part]))
 
     def loss(self, network: nn.Module, batch: Batch) -> Tensor:
         x, dt, y = batch.samples
@@ -77,7 +94,8 @@ class SequenceProblem(Problem):
         network.eval()
         sums = torch.zeros(1 + len(self.task.metrics), dtype=torch.float64)
         mine = torch.arange(self.share.rank, len(samples), self.share.world, device=self.share.device)
-        for chosen in torch.split(mine, EVALUATION_BATCH):
+        size = min(EVALUATION_BATCH, max(1, EVALUATION_NUMBERS // samples[mine[:1]][0].numel())) if len(mine) else 1
+        for chosen in torch.split(mine, size):
             x, dt, y = samples[chosen]
             output = network(x, dt)
             measures = [self.task.loss(output, y), *(metric(output, y) for metric in self.task.metrics.values())]

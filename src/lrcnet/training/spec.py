@@ -33,6 +33,7 @@ class RunSpec:
         clip: largest norm of the gradient, None for no clipping.
         schedule: of the learning rate, "constant" or "cosine" (down to 0 at the last step).
         samples: take only so many samples of each split, for smoke runs.
+        piece: train on pieces of so many steps instead of whole sequences.
         devices, nodes: processes per node, and nodes, that share each step; every process takes `batch_size` samples.
         options: further arguments of the model, such as {"units": 32, "parametrisation": "ab"}.
 
@@ -55,6 +56,7 @@ class RunSpec:
     clip: float | None = None
     schedule: str = "constant"
     samples: int | None = None
+    piece: int | None = None
     devices: int = 1
     nodes: int = 1
     options: Mapping[str, Option] = field(default_factory=dict, hash=False)
@@ -63,7 +65,7 @@ class RunSpec:
         one_of("schedule", self.schedule, SCHEDULES)
         one_of("budget", self.budget, BUDGETS)
         positive_size("seed", self.seed, least=0)
-        for name in ("epochs", "iterations", "batch_size", "samples", "devices", "nodes"):
+        for name in ("epochs", "iterations", "batch_size", "samples", "piece", "devices", "nodes"):
             if getattr(self, name) is not None:
                 positive_size(name, getattr(self, name))
         for name in ("learning_rate", "clip"):
@@ -138,6 +140,7 @@ FLAGS = {
     "--clip": "clip",
     "--schedule": "schedule",
     "--samples": "samples",
+    "--piece": "piece",
     "--devices": "devices",
     "--nodes": "nodes",
 }

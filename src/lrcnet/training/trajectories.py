@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 
 from lrcnet.errors import DivergenceError
 from lrcnet.neural_ode import NeuralODE
-from lrcnet.tasks import Task
+from lrcnet.tasks import Samples, Task
 from lrcnet.tasks.neural_ode import find
 from lrcnet.training.problem import Batch, Problem, Row, Share, load
 
@@ -31,8 +32,8 @@ class TrajectoryProblem(Problem):
 
     def __init__(self, task: Task, total: int, batch_size: int, seed: int, share: Share) -> None:
         super().__init__(task, total, batch_size, seed, share)
-        self.windows = load(task, "train", None, None, share.device)
-        self.whole = load(task, "test", None, None, share.device)
+        self.windows = cast("Samples", load(task, "train", None, None, share.device))
+        self.whole = cast("Samples", load(task, "test", None, None, share.device))
         self.times = find(task.variant).times().to(self.windows.x.dtype).to(share.device)
         self.window_times = self.times[: self.windows.y.shape[1]]
 
