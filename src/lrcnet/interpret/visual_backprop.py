@@ -1,0 +1,164 @@
+"""VisualBackProp: which pixels a stack of convolutions looks at.
+
+The method of Bojarski et al., "VisualBackProp: efficient visualization of CNNs" (2016). The feature maps of each
+convolution, after their nonlinearity, are averaged over channels. Beginning with the deepest, an average is spread to
+the size of what its layer had as input, by a transposed convolution of ones with that layer's kernel, stride and
+padding, and multiplied by the average found there; and so on down to the picture. Pooling is spread like a convolution,
+by its own kernel and stride, and has no average of its own.
+
+Axes: picture, channel, row, column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+POOLS = (nn.MaxPool2d, nn.AvgPool2d)
+# Layers that leave every pixel where it is.
+POINTWISE = (
+    nn.ReLU,
+    nn.ReLU6,
+    nn.LeakyReLU,
+    nn.ELU,
+    nn.GELU,
+    nn.SiLU,
+    nn.Softplus,
+    nn.Sigmoid,
+    nn.Tanh,
+    nn.BatchNorm2d,
+    nn.Dropout,
+    nn.Dropout2d,
+    nn.Identity,
+)
+# What follows these has no rows and columns any more.
+ENDS = (nn.Flatten, nn.Linear)
+
+
+@dataclass(frozen=True)
+class _Window:
+    """How a layer's output pixel looks at its input, along rows and columns."""
+
+    kernel: tuple[int, int]
+    stride: tuple[int, int]
+    padding: tuple[int, int]
+    dilation: tuple[int, int]
+
+    @classmethod
+    def of(cls, layer: nn.Module) -> _Window:
+        if isinstance(layer, nn.Conv2d):
+            kernel, stride, dilation = _pair(layer.kernel_size), _pair(layer.stride), _pair(layer.dilation)
+            if layer.padding == "same":
+                # torch puts the odd pixel, if there is one, on the far side.
+                near = tuple(d * (k - 1) // 2 for d, k in zip(dilation, kernel, strict=True))
+                return cls(kernel, stride, _pair(near), dilation)
+            padding = (0, 0) if isinstance(layer.padding, str) else _pair(layer.padding)  # else it is "valid"
+            return cls(kernel, stride, padding, dilation)
+        assert isinstance(layer, POOLS)
+        dilation = _pair(layer.dilation) if isinstance(layer, nn.MaxPool2d) else (1, 1)
+        return cls(_pair(layer.kernel_size), _pair(layer.stride), _pair(layer.padding), dilation)
+
+    def spread(self, average: Tensor, size: torch.Size) -> Tensor:
+        """An average (picture, 1, ...) of the layer's output, spread to the size (rows, columns) of its input."""
+        ones = average.new_ones(1, 1, *self.kernel)
+        wide = functional.conv_transpose2d(average, ones, stride=self.stride, dilation=self.dilation)
+        (top, left), (rows, columns) = self.padding, size
+        # The far side is cut like the near one; pixels that no window reached, at the far edge, get nothing.
+        short = (top + rows - wide.shape[-2], left + columns - wide.shape[-1])
+        if max(short) > 0:
+            wide = functional.pad(wide, (0, max(short[1], 0), 0, max(short[0], 0)))
+        return wide[..., top : top + rows, left : left + columns]
+
+
+def visual_backprop(layers: nn.Module, pictures: Tensor) -> Tensor:
+    """Where a stack of convolutions looks.
+
+    Args:
+        layers: nn.Sequential of Conv2d, pooling and pointwise layers, also nested; it is followed up to the first
+            nn.Flatten or nn.Linear.
+        pictures: (picture, channel, row, column), as the stack takes them.
+
+    Returns:
+        (picture, row, column), from 0 to 1 within each picture; 0 everywhere if nothing stands out. No gradient.
+
+    Raises:
+        ValueError: for a stack without a convolution, or pictures of another shape.
+        TypeError: for a layer of which this does not know how it moves pixels; the message names it.
+
+    Example:
+        >>> layers = nn.Sequential(nn.Conv2d(3, 4, 5, stride=2, padding=2), nn.ReLU(), nn.MaxPool2d(2))
+        >>> visual_backprop(layers, torch.rand(2, 3, 48, 160)).shape
+        torch.Size([2, 48, 160])
+    """
+    if pictures.ndim != 4:
+        raise ValueError(f"pictures must have shape (picture, channel, row, column), but have {tuple(pictures.shape)}")
+    # A mode of training would make dropout part of what is seen, and move the statistics of normalisation.
+    modes = [(module, module.training) for module in layers.modules()]
+    layers.eval()
+    try:
+        with torch.no_grad():
+            return _normalised(_product(layers, pictures))
+    finally:
+        for module, mode in modes:
+            module.training = mode
+
+
+def _product(layers: nn.Module, x: Tensor) -> Tensor:
+    """The product of all spread averages, (picture, row, column)."""
+    # For each layer that moves pixels: its window, the size of its input, and the average of its output's maps, which
+    # for pooling is None.
+    passed: list[tuple[_Window, torch.Size, Tensor | None]] = []
+    for layer in _flat(layers):
+        if isinstance(layer, ENDS):
+            break
+        size = x.shape[-2:]
+        x = layer(x)
+        if isinstance(layer, nn.Conv2d):
+            passed.append((_Window.of(layer), size, _average(x)))
+        elif isinstance(layer, POOLS):
+            passed.append((_Window.of(layer), size, None))
+        elif isinstance(layer, POINTWISE):
+            # The maps count as they are after the last pointwise layer.
+            if passed and passed[-1][2] is not None:
+                passed[-1] = (*passed[-1][:2], _average(x))
+        else:
+            known = ", ".join(kind.__name__ for kind in (nn.Conv2d, *POOLS, *POINTWISE, *ENDS))
+            raise TypeError(f"visual_backprop cannot follow pixels through {type(layer).__name__}; it knows {known}")
+    deepest = next((i for i in reversed(range(len(passed))) if passed[i][2] is not None), None)
+    if deepest is None:
+        raise ValueError("layers must have a convolution at least, but have none; pass the convolutional part")
+    mask: Tensor | None = None
+    for window, size, average in reversed(passed[: deepest + 1]):
+        if average is not None:
+            mask = average if mask is None else mask * average
+        assert mask is not None  # the deepest has an average
+        mask = window.spread(mask, size)
+    assert mask is not None
+    return mask[:, 0]
+
+
+def _average(maps: Tensor) -> Tensor:
+    """Mean over channels, (picture, 1, ...); where a smooth nonlinearity leaves it negative it counts as 0."""
+    return maps.mean(1, keepdim=True).clamp_min(0)
+
+
+def _normalised(mask: Tensor) -> Tensor:
+    low, high = mask.amin((1, 2), keepdim=True), mask.amax((1, 2), keepdim=True)
+    span = high - low
+    return (mask - low) / torch.where(span > 0, span, torch.ones_like(span))
+
+
+def _flat(layers: nn.Module) -> Iterator[nn.Module]:
+    if isinstance(layers, nn.Sequential):
+        for layer in layers:
+            yield from _flat(layer)
+    else:
+        yield layers
+
+
+def _pair(value: int | tuple[int, ...]) -> tuple[int, int]:
+    return (value, value) if isinstance(value, int) else (value[0], value[1])
