@@ -71,10 +71,12 @@ class Cell(nn.Module, ABC):
         """
         values = self.values()
         start, states = h, []
-        held = self.hold(values, x) if self.holds_sequence else None
-        for t in range(x.shape[0]):
-            step = dt[t].unsqueeze(-1) if isinstance(dt, Tensor) else dt
-            h = self.advance(values, self.hold(values, x[t]) if held is None else held[t], h, step)
+        # Cut once, not at each step: the gradient of every held[t] would be as large as that of the whole.
+        held = self.hold(values, x).unbind() if self.holds_sequence else None
+        readings, gaps = x.unbind(), dt.unsqueeze(-1).unbind() if isinstance(dt, Tensor) else None
+        for t, reading in enumerate(readings):
+            contribution = self.hold(values, reading) if held is None else held[t]
+            h = self.advance(values, contribution, h, dt if gaps is None else gaps[t])
             states.append(h)
         if not states:
             return x.new_empty(0, *h.shape)

@@ -5,7 +5,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from lrcnet.cells.base import Cell
+from lrcnet.cells import mgu_sequence
+from lrcnet.cells.base import Cell, warn_if_diverged
 from lrcnet.errors import positive_size
 
 
@@ -57,10 +58,23 @@ class MGUCell(Cell):
         return nn.functional.linear(x, self.weight_ih, self.bias)
 
     def advance(self, values: Any, held: Tensor, h: Tensor, dt: float | Tensor) -> Tensor:
-        m = self.hidden_size
-        forget = torch.sigmoid(torch.addmm(held[:, :m], h, self.weight_hh[:m].t()))
-        candidate = torch.tanh(torch.addmm(held[:, m:], forget * h, self.weight_hh[m:].t()))
+        return self.step(held, h, self.weight_hh)
+
+    @staticmethod
+    def step(held: Tensor, h: Tensor, weight_hh: Tensor) -> Tensor:
+        """The state (B, m) after h, where the input contributes `held` (B, 2 m) to the two gates."""
+        m = h.shape[-1]
+        forget = torch.sigmoid(torch.addmm(held[:, :m], h, weight_hh[:m].t()))
+        candidate = torch.tanh(torch.addmm(held[:, m:], forget * h, weight_hh[m:].t()))
         return torch.lerp(h, candidate, forget)
+
+    def scan(self, x: Tensor, h: Tensor, dt: float | Tensor, *, batch_major: bool = False) -> Tensor:
+        weights = (self.weight_ih, self.weight_hh, self.bias)
+        if not x.shape[0] or not mgu_sequence.serves(x, h, *weights):
+            return super().scan(x, h, dt, batch_major=batch_major)
+        states = mgu_sequence.scan(self.step, x, h, *weights, batch_major=batch_major)
+        warn_if_diverged(x, h, dt, states)
+        return states
 
     def _one_step(self, x: Tensor, h: Tensor, dt: float | Tensor) -> Tensor:
         return super()._one_step(with_time(x, dt) if self.time_feature else x, h, dt)
