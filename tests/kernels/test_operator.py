@@ -11,6 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import lrcnet
 from lrcnet import kernels
+from lrcnet.kernels.arguments import _sound, check
 from tests.kernels.transcription import MODELS, batch_of, network, states
 
 SWITCHES: dict[str, Any] = {"saturated": True, "elastance": "symmetric", "solver": "euler", "unfolds": 1}
@@ -254,3 +255,62 @@ def test_reasons_name_everything_that_stands_in_the_way() -> None:
     seen: list[list[str]] = []
     torch.func.grad(lambda x: (seen.append(kernels.reasons(x, solver="euler")), x.sum())[1])(torch.zeros(1, 1, 1))
     assert seen == [["torch.func transforms need the plain loop"]]
+
+
+def test_the_short_way_equals_the_way_through_the_dispatcher() -> None:
+    (x, h0, dt), rest = arguments(9, 5, 3, 7)
+    leaves = [x, h0, dt, *(value for value in rest.values() if isinstance(value, Tensor))]
+    for leaf in leaves:
+        leaf.requires_grad_()
+
+    def run() -> tuple[Tensor, ...]:
+        out = kernels.scan(x, h0, dt, **rest)
+        return (out, *torch.autograd.grad(out.pow(2).sum(), leaves))
+
+    short = run()
+    with Seen() as seen:
+        long = run()
+    assert {"lrcnet.scan.default", "lrcnet.scan_backward.default"} <= set(seen.names)
+    assert all(torch.equal(a, b) for a, b in zip(short, long, strict=True))
+
+
+def test_the_short_way_takes_a_mode_that_is_entered_between_forward_and_backward() -> None:
+    (x, h0, dt), rest = arguments()
+    rest["a"].requires_grad_()
+    out = kernels.scan(x, h0, dt, **rest)
+    with Seen() as seen:
+        out.sum().backward()
+    assert "lrcnet.scan_backward.default" in seen.names
+
+
+@pytest.mark.parametrize("name", ["a", "b", "g", "k", "g_l", "e_l", "o", "p", "k_eps", "input_scale", "input_shift"])
+@pytest.mark.parametrize("how", ["missing", "too small", "transposed", "another type", "elsewhere"])
+def test_the_quick_check_lets_nothing_pass_that_the_full_one_refuses(name: str, how: str) -> None:
+    (x, h0, dt), rest = arguments(n=2, m=5)
+    wrong = {
+        "missing": lambda t: None,
+        "too small": lambda t: t[:-1],
+        "transposed": lambda t: t.t() if t.dim() == 2 else t.unsqueeze(0),
+        "another type": lambda t: t.float(),
+        "elsewhere": lambda t: t.to("meta"),
+    }[how](rest[name])
+    order = ("a", "b", "g", "k", "g_l", "e_l", "o", "p", "k_eps", "input_scale", "input_shift")
+    given = tuple({**rest, name: wrong}[key] for key in order)
+    assert _sound(x, h0, dt, tuple(rest[key] for key in order), "symmetric", False)
+    if how == "missing" and name in ("p", "input_scale", "input_shift"):
+        assert _sound(x, h0, dt, given, "symmetric", False)
+        return
+    assert not _sound(x, h0, dt, given, "symmetric", False)
+    with pytest.raises(ValueError, match=r"must (be|have)"):
+        check(x, h0, dt, *given, elastance="symmetric", batch_first=False)
+
+
+def test_the_quick_check_looks_at_first_state_and_dt_too() -> None:
+    (x, h0, dt), rest = arguments(steps=4, batch=3)
+    order = ("a", "b", "g", "k", "g_l", "e_l", "o", "p", "k_eps", "input_scale", "input_shift")
+    given = tuple(rest[key] for key in order)
+    for start, step in ((h0[:2], dt), (h0, dt[:3]), (h0.float(), dt), (h0, dt.float()), (h0.t(), dt), (h0, dt.t())):
+        assert not _sound(x, start, step, given, "symmetric", False)
+        with pytest.raises(ValueError, match=r"must (be|have)"):
+            check(x, start, step, *given, elastance="symmetric", batch_first=False)
+    assert not _sound(x[0], h0, dt, given, "symmetric", False)

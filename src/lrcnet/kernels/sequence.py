@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from lrcnet.kernels import native
-from lrcnet.kernels.operators import DTYPES, SOLVERS
+from lrcnet.kernels.arguments import SOLVERS
+from lrcnet.kernels.operators import DTYPES, run
 
 
 def reasons(x: Tensor, *, solver: str) -> list[str]:
@@ -77,8 +78,7 @@ def scan(
     parameters = (a, b, g, k, g_l, e_l, o, p, k_eps, input_scale, input_shift)
     tensors = (x, h0, step if isinstance(step, Tensor) else None, *parameters)
     keep = torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in tensors)
-    states: Tensor
-    states, _ = torch.ops.lrcnet.scan(
+    states, _ = run(
         *tensors,
         1.0 if isinstance(step, Tensor) else float(step),
         saturated,

@@ -4,7 +4,8 @@ import torch
 from torch import Tensor
 
 from lrcnet.kernels import native
-from lrcnet.kernels.operators import ELASTANCES, NEGATIVE_ADVICE, SOLVERS
+from lrcnet.kernels.arguments import ELASTANCES, SOLVERS
+from lrcnet.kernels.operators import NEGATIVE_ADVICE
 
 _elastance = {name: index for index, name in enumerate(ELASTANCES)}
 _solver = {name: index for index, name in enumerate(SOLVERS)}
