@@ -82,26 +82,27 @@ def similarity(first: Tensor, second: Tensor) -> Tensor:
 
 @torch.no_grad()
 def attention_under_noise(
-    policy: Policy, frames: Tensor, variance: float, *, seed: int = 0, batch: int = BATCH
+    policy: Policy, frames: Tensor, variances: Sequence[float], *, seed: int = 0, batch: int = BATCH
 ) -> Tensor:
     """How similar a policy's attention to frames with Gaussian noise is to that without.
 
     Args:
         policy: who looks.
         frames: (picture, 48, 160, 3), uint8.
-        variance: of the noise, as `lrcnet.driving.noisy` takes it.
+        variances: of the noise, each as `lrcnet.driving.noisy` takes it.
         seed: of the noise: the same for two policies gives both the same pictures.
-        batch: pictures at a time.
+        batch: pictures at a time; the noise is drawn batch by batch.
 
     Returns:
-        Structural similarity, (picture,).
+        Structural similarity, (variance, picture).
     """
-    generator = torch.Generator().manual_seed(seed)
+    generators = [torch.Generator().manual_seed(seed) for _ in variances]
     found = []
     for part in torch.split(frames, positive_size("batch", batch)):
-        clean, shaken = attention(policy, part, batch=batch), attention(policy, noisy(part, variance, generator))
-        found.append(similarity(clean, shaken))
-    return torch.cat(found)
+        clean = attention(policy, part)
+        shaken = [noisy(part, v, generator) for v, generator in zip(variances, generators, strict=True)]
+        found.append(torch.stack([similarity(clean, attention(policy, seen)) for seen in shaken]))
+    return torch.cat(found, 1)
 
 
 @dataclass(frozen=True)

@@ -106,6 +106,11 @@ def _mark(panel: Any, events: Tensor) -> None:
     starts, ends = (torch.nonzero(edges == sign)[:, 0].tolist() for sign in (1, -1))
     for start, end in zip(starts, ends, strict=True):
         panel.plot(
-            [start + 0.5, end + 0.5], [1.04, 1.04], color=rcParams["text.color"], linewidth=3, solid_capstyle="butt", clip_on=False,
+            [start + 0.5, end + 0.5],
+            [1.04, 1.04],
+            color=rcParams["text.color"],
+            linewidth=3,
+            solid_capstyle="butt",
+            clip_on=False,
             transform=panel.get_xaxis_transform(),
-        )  # fmt: skip
+        )

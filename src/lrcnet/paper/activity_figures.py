@@ -1,0 +1,94 @@
+"""The drawing of the activity artefact, and how a drive is kept as a little JSON."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lrcnet.paper import palette
+from lrcnet.paper.source import Source, told_briefly
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from torch import Tensor
+
+    from lrcnet.interpret import Driven
+
+POINTS = 400
+MAP = "viridis"
+
+
+def thinned_drive(driven: Driven, cells: Mapping[str, int], r: Tensor) -> dict[str, Any]:
+    """A drive's path in 0.1 m, and the activity of some cells from 0 (lowest) to 255 (highest), as base64.
+
+    Args:
+        driven: the drive.
+        cells: what a cell is called -> its number, from 0.
+        r: correlation of every neuron.
+    """
+    kept = np.unique(np.linspace(0, len(driven.x) - 1, min(POINTS, len(driven.x))).round().astype(int))
+    found: dict[str, Any] = {
+        "x": [round(v, 1) for v in driven.x[kept].tolist()],
+        "y": [round(v, 1) for v in driven.y[kept].tolist()],
+        "cells": {},
+    }
+    for name, number in cells.items():
+        values = driven.activity[:, number].numpy()
+        low, high = float(values.min()), float(values.max())
+        parts = (values[kept] - low) / (high - low if high > low else 1.0)
+        found["cells"][name] = {
+            "number": number + 1,
+            "r": round(float(r[number]), 4),
+            "low": round(low, 4),
+            "high": round(high, 4),
+            "values": base64.b64encode((parts * 255).round().astype(np.uint8).tobytes()).decode(),
+        }
+    return found
+
+
+def activity_of(cell: Mapping[str, Any]) -> NDArray[np.float64]:
+    """The kept activity of a cell, 0 at its lowest and 1 at its highest."""
+    return np.frombuffer(base64.b64decode(cell["values"]), np.uint8) / 255
+
+
+def draw_roads(found: Mapping[str, tuple[Mapping[str, Any], Source]]) -> Figure:
+    """model -> (thinned drive, source): a map per model (across) and cell (down)."""
+    from matplotlib.collections import LineCollection
+    from matplotlib.figure import Figure
+
+    roles = list(next(iter(found.values()))[0]["cells"])
+    spans = np.array([[np.ptp(drive["x"]) + 1, np.ptp(drive["y"]) + 1] for drive, _ in found.values()]).max(0)
+    tall = 1.9 * float(np.clip(spans[1] / spans[0], 0.35, 1.6))
+    with palette.style():
+        figure = Figure(figsize=(1.9 * len(found) + 1.0, (tall + 0.45) * len(roles) + 0.6), layout="compressed")
+        grid = figure.subplots(len(roles), len(found), sharex=True, sharey=True, squeeze=False)
+        for column, (model, (drive, came_from)) in enumerate(found.items()):
+            points = np.column_stack([drive["x"], drive["y"]])
+            segments = np.stack([points[:-1], points[1:]], 1)
+            for row, role in enumerate(roles):
+                panel, cell = grid[row, column], drive["cells"][role]
+                values = activity_of(cell)
+                # Dark below, so that a bright line can be seen on a bright page.
+                panel.plot(*points.T, color=palette.INK, linewidth=4.2, rasterized=True, solid_capstyle="round")
+                lines = LineCollection(list(segments), cmap=MAP, linewidths=2.8, rasterized=True, capstyle="round")
+                lines.set_array((values[:-1] + values[1:]) / 2)
+                lines.set_clim(0, 1)
+                drawn = panel.add_collection(lines)
+                panel.plot(*points[0], "o", color=palette.INK, markersize=5)
+                name = role if role.startswith("cell") else f"{role}: cell {cell['number']}"
+                head = f"{palette.look(model).label}, {told_briefly(came_from)}\n" if row == 0 else ""
+                panel.set_title(f"{head}{name}, r = {cell['r']:+.2f}", fontsize=6.5)
+                panel.set_aspect("equal")
+                panel.tick_params(labelsize=6.5)
+                if row == len(roles) - 1:
+                    panel.set_xlabel("east (m)", fontsize="small")
+                if column == 0:
+                    panel.set_ylabel("north (m)", fontsize="small")
+        bar = figure.colorbar(drawn, ax=grid, label="activity of the cell", pad=0.01, aspect=30, shrink=0.6)
+        bar.set_ticks([0, 0.5, 1], labels=["lowest", "middle", "highest"])
+        bar.outline.set_visible(False)
+    return figure
