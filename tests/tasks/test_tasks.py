@@ -97,7 +97,7 @@ def test_neural_ode_splits_share_one_trajectory(variant):
 
 def test_unknown_names_list_the_valid_ones():
     with pytest.raises(
-        ValueError, match=r"task must be one of \['neural-ode', 'person', 'imdb', 'psmnist'\]; got 'cifar'"
+        ValueError, match=r"task must be one of \['neural-ode', 'person', 'imdb', 'psmnist', 'driving'\]; got 'cifar'"
     ):
         find("cifar")
     with pytest.raises(ValueError, match=r"variant of imdb must be one of \['text', 'ranks', 'keras'\]; got 'bert'"):
@@ -192,7 +192,7 @@ def test_sources_are_official_and_checked(name):
 
 
 def test_task_without_files_has_no_source():
-    with pytest.raises(ValueError, match=r"must be one of \['person', 'imdb', 'psmnist'\]; got 'neural-ode'"):
+    with pytest.raises(ValueError, match=r"must be one of \['person', 'imdb', 'psmnist', 'driving'\]; got 'neural-ode'"):
         locate("neural-ode")
 
 

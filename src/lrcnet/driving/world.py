@@ -72,16 +72,16 @@ class World:
 
     def situation(self) -> Situation:
         """Where the cars are."""
-        road, state = self.road, self.state
-        direction = road.at(road.direction, state.arc)
+        state = self.state
+        x, y, direction = self.road.pose(state.arc, state.offset, state.heading)
         return Situation(
             offset=state.offset,
             heading=state.heading,
             speed=self.speed,
             road_curvature=self.road_curvature,
-            x=road.at(road.x, state.arc) - state.offset * direction.sin(),
-            y=road.at(road.y, state.arc) + state.offset * direction.cos(),
-            direction=direction + state.heading,
+            x=x,
+            y=y,
+            direction=direction,
         )
 
     def advice(self) -> Tensor:

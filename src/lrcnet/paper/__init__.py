@@ -17,6 +17,12 @@ ARTEFACTS: dict[str, str] = {
     "classification": "lrcnet.paper.classification",
     "neural-ode": "lrcnet.paper.neural_ode",
     "dynamics": "lrcnet.paper.dynamics",
+    "loss-curves": "lrcnet.paper.loss_curves",
+    "training-time": "lrcnet.paper.training_time",
+    "lane-keeping": "lrcnet.paper.lane_keeping",
+    "attention": "lrcnet.paper.attention",
+    "correlation": "lrcnet.paper.correlation",
+    "activity": "lrcnet.paper.activity",
     "setup": "lrcnet.paper.setup",
 }
 """name -> module, in the order of the paper, which is that of a report."""
