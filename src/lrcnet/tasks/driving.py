@@ -122,7 +122,7 @@ def _car_racing(folder: Path, roads: range) -> Recording:
 _WORLDS = {
     "own": _World(
         {"train": 48, "validation": 12, "test": 12},
-        {"train": 1280, "validation": 320, "test": 320},
+        {"train": 1280, "validation": 96, "test": 96},
         _own(400.0),
         "drives of a synthetic driver in the project's own world, summer and winter: not the paper's recordings",
     ),
@@ -134,7 +134,7 @@ _WORLDS = {
     ),
     "carracing": _World(
         {"train": 12, "validation": 3, "test": 3},
-        {"train": 320, "validation": 80, "test": 80},
+        {"train": 320, "validation": 48, "test": 48},
         _car_racing,
         "drives in gymnasium's CarRacing-v3 by a controller that knows the track: not the paper's recordings",
     ),
