@@ -16,8 +16,12 @@ def needs_world(name: str) -> None:
     """Goes on if the world of this name can be made on this machine."""
     try:
         if name == "carracing":
-            from lrcnet.driving.race_car import simulator
+            from lrcnet.driving.race_car import simulator as car_racing
 
-            simulator()
+            car_racing()
+        elif name == "vista":
+            from lrcnet.driving.vista_simulator import simulator as vista
+
+            vista()
     except ImportError as error:
         refuse(str(error))

@@ -1,7 +1,7 @@
 """A small world to keep a lane in: roads, a car, a driver and a camera, batched and in torch alone. Knows no network.
 
 `lrcnet.driving.environment` makes it a gymnasium environment, `lrcnet.driving.own` reads recordings of real cars (both
-need the extra `driving`).
+need the extra `driving`). `make_world` also makes two worlds from elsewhere: VISTA and CarRacing (extras of their own).
 """
 
 from lrcnet.driving.camera import HEIGHT, WIDTH, Camera
@@ -14,6 +14,7 @@ from lrcnet.driving.road import LANE_WIDTH, ROAD_WIDTH, Road, from_curvature, sa
 from lrcnet.driving.vehicle import ARRIVED, LEFT_ROAD, RUNNING, STEP, TURNED_AWAY, State, advance
 from lrcnet.driving.windows import Windows
 from lrcnet.driving.world import Moment, World, drives
+from lrcnet.driving.worlds import make_world
 
 __all__ = [
     "ARRIVED",
@@ -42,6 +43,7 @@ __all__ = [
     "drive",
     "drives",
     "from_curvature",
+    "make_world",
     "noisy",
     "open_recording",
     "record",
