@@ -62,8 +62,9 @@ class CarRacingWorld:
             [from_loop(car.middle, length=length, cruise=speed, before=car.rear) for car, speed in pairs]
         )
         self._follower = Follower(self.road)
-        for car, speed in zip(self._cars, self.road.speed[:, 0].tolist(), strict=True):
-            car.roll(speed)
+        first = torch.stack([t[:, 0] for t in (self.road.x, self.road.y, self.road.direction, self.road.speed)], 1)
+        for car, (x, y, direction, speed) in zip(self._cars, first.tolist(), strict=True):
+            car.start(x, y, direction, speed)
         self._poses = torch.zeros(0)
         self.state = self._measured()
 

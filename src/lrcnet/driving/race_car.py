@@ -66,13 +66,18 @@ class RaceCar:
         wheels = self._world.car.wheels
         return float(wheels[0].joint.angle + wheels[1].joint.angle) / 2
 
-    def roll(self, speed: float) -> None:
-        """Sets the car going, as if it had come along the track."""
+    def start(self, x: float, y: float, direction: float, speed: float) -> None:
+        """Puts the rear axle at (x, y), m, and sets the car going, rad, m/s, as if it had come along the track."""
+        before, turn = self.pose(), direction - self.pose()[2]
         theirs = speed * self._a_second
-        ahead = self._hull.GetWorldVector((0, theirs))
-        self._hull.linearVelocity = ahead
+        cos, sin = math.cos(turn), math.sin(turn)
+        for body in (self._hull, *self._world.car.wheels):
+            east, north = body.position[0] - before[0], body.position[1] - before[1]
+            body.position = x + cos * east - sin * north, y + sin * east + cos * north
+            body.angle += turn
+            body.linearVelocity = theirs * math.cos(direction), theirs * math.sin(direction)
         for wheel in self._world.car.wheels:
-            wheel.linearVelocity, wheel.omega = ahead, theirs / wheel.wheel_rad
+            wheel.omega = theirs / wheel.wheel_rad
 
     def step(self, curvature: float, speed: float) -> None:
         """One step of theirs: the front wheels turn towards a curvature (1/m), gas and brake towards a speed (m/s)."""
