@@ -63,6 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.list:
         return _list(chosen, arguments.out)
     _train(_possible(chosen, arguments.out, arguments.data), arguments)
+    _analyse(names, arguments)
     return _draw(names, arguments)
 
 
@@ -157,6 +158,16 @@ def _train(specs: Sequence[RunSpec], arguments: argparse.Namespace) -> None:
         on_result=counter.tell,
     )
     save_roll_outs(arguments.out)
+
+
+def _analyse(names: Sequence[str], arguments: argparse.Namespace) -> None:
+    """What artefacts measure on trained networks, where it has not been measured yet."""
+    from pathlib import Path
+
+    from lrcnet.paper.analysis import analyse_all
+
+    if Path(arguments.out).is_dir():
+        analyse_all(names, arguments.out, tell=lambda line: print(f"measuring {line}", flush=True))
 
 
 class _Counter:

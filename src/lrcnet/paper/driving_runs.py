@@ -56,10 +56,14 @@ EFFORTS: Mapping[str, Effort] = {
 
 
 def planned(models: Sequence[Model], budget: str, seeds: int | None) -> list[RunSpec]:
+    """The runs of a budget in our own world."""
+    return specs(models, budget, EFFORTS[budget], seeds)
+
+
+def specs(models: Sequence[Model], budget: str, effort: Effort, seeds: int | None) -> list[RunSpec]:
     """Seeds outermost, so that an interrupted grid has whole tables."""
     from lrcnet.training.spec import RunSpec
 
-    effort = EFFORTS[budget]
     return [
         RunSpec(
             TASK,

@@ -1,6 +1,6 @@
-"""Figure: the elastance damps an STC depending on input and state, from not at all to completely.
+"""Figures: outputs of LTC, STC and LRC over one drive; and how the elastance damps an STC by input and state.
 
-Drawn by `lrcnet.theory.damping` from a network of one unit and one input whose parameters stand below: no training.
+The first is in `drive_dynamics.py`, on trained policies. The second is drawn by `lrcnet.theory.damping` from a network of one unit and one input whose parameters stand below: no training.
 """
 
 from __future__ import annotations
@@ -11,16 +11,20 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from lrcnet.cells import LRCCell
-from lrcnet.paper import palette
+from lrcnet.paper import drive_dynamics, palette
+from lrcnet.paper import driving_runs as driving
 from lrcnet.paper.artefact import Claim, Picture, Rendered, Table, check_budget
 from lrcnet.paper.verdict import Verdict
 from lrcnet.theory import Damping, Domain, damping
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from lrcnet.paper.finished import Finished
+    from lrcnet.training.result import Result
     from lrcnet.training.spec import RunSpec
 
-TITLE = "The elastance damps an STC"
+TITLE = "LRCs move gently: the elastance damps an STC"
 
 # The caption: the elastance can fully reduce the STC's dynamics to zero, or keep it as it is.
 CLAIMED: Mapping[str, Any] = {"elastance": (0.0, 1.0)}
@@ -45,12 +49,32 @@ NEAR = 0.01  # how close to 0 or 1 counts as fully damped or as kept
 
 
 def runs(budget: str, seeds: int | None = None) -> list[RunSpec]:
-    """None: the network is given, not trained."""
-    check_budget(budget)
-    return []
+    """The policies of the first figure; the network of the second is given, not trained."""
+    return driving.planned(drive_dynamics.MODELS, check_budget(budget), seeds)
+
+
+def wants(result: Result) -> bool:
+    """The policies of the first figure."""
+    return driving.wants(result, drive_dynamics.MODELS)
+
+
+def analyse(folder: Path) -> dict[str, Any]:
+    """What a policy steers over one drive."""
+    return drive_dynamics.measure(folder)
 
 
 def render(runs: Sequence[Finished]) -> Rendered:
+    """Policies over one drive, then one unit under a sweep of its input and state."""
+    first, second = drive_dynamics.render(runs), _render_damping()
+    return Rendered(
+        tables=[*first.tables, *second.tables],
+        pictures=[*first.pictures, *second.pictures],
+        claims=[*first.claims, *second.claims],
+        skipped=first.skipped,
+    )
+
+
+def _render_damping() -> Rendered:
     """Sweeps the input and the state of the unit, with both forms of elastance."""
     shown = {form: damping(_unit(form), Domain(STATES, INPUTS), points=POINTS) for form in FORMS}
     rows = [
