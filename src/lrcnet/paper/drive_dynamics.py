@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,16 +52,13 @@ def measure(folder: Path) -> dict[str, Any]:
     trained = load_trained(folder)
     policy: Any = trained.network
     drives = recording(trained.spec.variant, "validation")
-    # The drive with the most bends among the first ones: a straight says nothing.
-    bends = [
-        float(abs(drives.curvature[a:b][:STEPS]).sum()) for a, b in zip(drives.starts, drives.starts[1:], strict=False)
-    ]
-    start = int(drives.starts[bends.index(max(bends))])
-    end = min(start + STEPS, int(drives.starts[bends.index(max(bends)) + 1]))
+    pairs = [(a, min(a + STEPS, b)) for a, b in itertools.pairwise(drives.starts.tolist())]
+    # The drive with the most bends: a straight says nothing.
+    start, end = max(pairs, key=lambda pair: float(abs(drives.curvature[slice(*pair)]).sum()))
     frames = torch.from_numpy(drives.frames[start:end].copy())
     state, steered = None, []
     with torch.inference_mode():
-        for part in frames.split(64):
+        for part in torch.split(frames, 64):
             curvature, state = policy.run(part[None], state)
             steered.append(curvature[0])
     output = torch.cat(steered) / UNIT

@@ -1,6 +1,7 @@
 """Figures: outputs of LTC, STC and LRC over one drive; and how the elastance damps an STC by input and state.
 
-The first is in `drive_dynamics.py`, on trained policies. The second is drawn by `lrcnet.theory.damping` from a network of one unit and one input whose parameters stand below: no training.
+The first is in `drive_dynamics.py`, on trained policies. The second is drawn by `lrcnet.theory.damping` from a network
+of one unit and one input whose parameters stand below: no training.
 """
 
 from __future__ import annotations

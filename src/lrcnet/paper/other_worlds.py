@@ -97,8 +97,8 @@ def render(runs: Sequence[Finished]) -> Rendered:
                 ("world", "model", "how the drives ended", "length (m)", "validation loss", "budget"),
                 rows,
                 "VISTA replays recordings from shifted viewpoints; these recordings were made in our own world, where "
-                "the policies were trained (seed 0). CarRacing's track, colours and physics are gymnasium's, the camera "
-                "is ours, and the policies were trained there. A step is 1/30 s. Not in the paper in this form.",
+                "the policies were trained (seed 0). CarRacing's track, colours and physics are gymnasium's, the "
+                "camera is ours, and the policies were trained there. A step is 1/30 s. Not in the paper in this form.",
             )
         ]
     )
