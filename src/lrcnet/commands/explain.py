@@ -1,4 +1,4 @@
-"""`lrcnet explain`: what a trained network does; here, how sensitive its output is to states and inputs."""
+"""`lrcnet explain`: what a trained network does: a page about its inside, and how sensitive its output is."""
 
 from __future__ import annotations
 
@@ -11,15 +11,26 @@ if TYPE_CHECKING:
     from lrcnet.tasks import Task
     from lrcnet.theory import Domain
 
-HELP = "look into a trained network: its Lipschitz constant, bounded and measured"
-EXAMPLE = "lrcnet explain runs/person_coarse_lrcu-s_seed0 --lipschitz --inputs -1 1"
+HELP = "look into a trained network: attention, activity and gates on a page; its Lipschitz constant"
+EXAMPLE = "lrcnet explain runs/person_coarse_lrcu-s_seed0 --data data --html inside.html"
+SEQUENCES = 64
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("checkpoint", metavar="CHECKPOINT", help="a run's folder, or one of its .ckpt files")
+    parser.add_argument("--html", metavar="FILE", help="write a page about what it looks at and what its neurons do")
     parser.add_argument("--lipschitz", action="store_true", help="print bound, tighter bound, empirical value, ratio")
-    parser.add_argument("--data", metavar="DIR", help="measure on the task's test split, whose files are here")
-    parser.add_argument("--samples", type=int, default=64, help="sequences of the test split to look at (default: 64)")
+    parser.add_argument(
+        "--data",
+        metavar="DIR",
+        help="measure on the task's test split, whose files are here; of a driving policy, on the recording in here",
+    )
+    parser.add_argument(
+        "--samples",
+        type=int,
+        metavar="N",
+        help="sequences of the test split, or frames per season, to look at (default: 64 with --lipschitz)",
+    )
     parser.add_argument(
         "--inputs",
         type=float,
@@ -31,13 +42,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    if not arguments.lipschitz:
-        raise ValueError("say what to explain: --lipschitz")
+    if not arguments.lipschitz and not arguments.html:
+        raise ValueError("say what to explain: --lipschitz, or --html FILE for a page")
+    if arguments.samples is not None and arguments.samples < 1:
+        raise ValueError(f"--samples must be at least 1, but is {arguments.samples}")
     if arguments.data and arguments.inputs:
         raise ValueError("--inputs is the range of the data where --data is given; leave one of them out")
     from lrcnet.training.trained import load_trained
 
     trained = load_trained(arguments.checkpoint)
+    if arguments.html:
+        from lrcnet.report.explanation import explain, write_explanation
+
+        write_explanation(trained, explain(trained, arguments.data, arguments.samples), arguments.html)
+        print(f"written to {arguments.html}")
+    if not arguments.lipschitz:
+        return 0
     rows = lipschitz(trained.network, trained.task, arguments)
     width = max(len(name) for name, _ in rows)
     for name, value in [("weights", trained.file.name), *rows]:
@@ -85,7 +105,7 @@ def _test_inputs(network: nn.Module, task: Task, arguments: argparse.Namespace) 
     """The first sequences of the test split, as the recurrent layer sees them."""
     import torch
 
-    x, _, _ = task.load("test", arguments.data)[: arguments.samples]
+    x, _, _ = task.load("test", arguments.data)[: arguments.samples or SEQUENCES]
     embedding = getattr(network, "embedding", None)
     with torch.no_grad():
         inputs: Tensor = x if embedding is None else embedding(x)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,16 +55,26 @@ def activity_of(cell: Mapping[str, Any]) -> NDArray[np.float64]:
     return np.frombuffer(base64.b64decode(cell["values"]), np.uint8) / 255
 
 
+def _box(columns: Sequence[Sequence[float]]) -> tuple[float, float]:
+    """The smallest and the largest number of all columns, with some room."""
+    low, high = min(map(min, columns)), max(map(max, columns))
+    room = 0.06 * (high - low) + 0.5
+    return low - room, high + room
+
+
 def draw_roads(found: Mapping[str, tuple[Mapping[str, Any], Source]]) -> Figure:
     """model -> (thinned drive, source): a map per model (across) and cell (down)."""
     from matplotlib.collections import LineCollection
     from matplotlib.figure import Figure
 
     roles = list(next(iter(found.values()))[0]["cells"])
-    spans = np.array([[np.ptp(drive["x"]) + 1, np.ptp(drive["y"]) + 1] for drive, _ in found.values()]).max(0)
-    tall = 1.9 * float(np.clip(spans[1] / spans[0], 0.35, 1.6))
+    (left, right), (low, high) = (_box([drive[axis] for drive, _ in found.values()]) for axis in "xy")
+    # A road that hardly bends still gets a panel that can be seen.
+    spare = max(0.0, 0.35 * (right - left) - (high - low)) / 2, max(0.0, 0.35 * (high - low) - (right - left)) / 2
+    low, high, left, right = low - spare[0], high + spare[0], left - spare[1], right + spare[1]
+    tall = 1.9 * min((high - low) / (right - left), 1.6)
     with palette.style():
-        figure = Figure(figsize=(1.9 * len(found) + 1.0, (tall + 0.45) * len(roles) + 0.6), layout="compressed")
+        figure = Figure(figsize=(1.9 * len(found) + 1.2, (tall + 0.35) * len(roles) + 0.9), layout="compressed")
         grid = figure.subplots(len(roles), len(found), sharex=True, sharey=True, squeeze=False)
         for column, (model, (drive, came_from)) in enumerate(found.items()):
             points = np.column_stack([drive["x"], drive["y"]])
@@ -80,8 +90,9 @@ def draw_roads(found: Mapping[str, tuple[Mapping[str, Any], Source]]) -> Figure:
                 drawn = panel.add_collection(lines)
                 panel.plot(*points[0], "o", color=palette.INK, markersize=5)
                 name = role if role.startswith("cell") else f"{role}: cell {cell['number']}"
-                head = f"{palette.look(model).label}, {told_briefly(came_from)}\n" if row == 0 else ""
+                head = f"{palette.look(model).label}\n{told_briefly(came_from)}\n" if row == 0 else ""
                 panel.set_title(f"{head}{name}, r = {cell['r']:+.2f}", fontsize=6.5)
+                panel.set(xlim=(left, right), ylim=(low, high))
                 panel.set_aspect("equal")
                 panel.tick_params(labelsize=6.5)
                 if row == len(roles) - 1:

@@ -43,7 +43,7 @@ def draw_boxes(boxes: Mapping[str, Mapping[str, Mapping[float, Sequence[Mapping[
     seasons = list(next(iter(boxes.values())))
     with palette.style():
         figure = Figure(figsize=(7.6, 3.3), layout="constrained")
-        panels = figure.subplots(1, len(seasons), sharey=True)
+        panels = figure.subplots(1, len(seasons), sharey=True, squeeze=False)[0]
         for panel, season in zip(panels, seasons, strict=True):
             for place, (model, found) in enumerate(boxes.items()):
                 for k, seeds in enumerate(found[season].values()):

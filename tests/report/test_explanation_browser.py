@@ -1,0 +1,60 @@
+"""The pages of `lrcnet explain` in a real browser: narrow and wide, light and dark, offline."""
+
+from pathlib import Path
+
+import pytest
+from test_explanation import person_page, policy_page, small_split  # noqa: F401
+from test_report_browser import CONTRAST, browser  # noqa: F401
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(params=["person_page", "policy_page"])
+def opened(request, browser):  # noqa: F811
+    """Opens a page offline; anything on the console, and any request beside the page's own, fails the test."""
+    contexts, complaints = [], []
+    page = request.getfixturevalue(request.param)
+
+    def open_at(width, scheme="light"):
+        context = browser.new_context(viewport={"width": width, "height": 844}, color_scheme=scheme, offline=True)
+        contexts.append(context)
+        tab = context.new_page()
+        tab.on("console", lambda message: complaints.append(message.text))
+        tab.on("pageerror", lambda error: complaints.append(str(error)))
+        tab.on("request", lambda r: complaints.append(r.url) if not r.url.startswith(("file:", "data:")) else None)
+        tab.goto(Path(page).as_uri())
+        return tab
+
+    yield open_at
+    for context in contexts:
+        context.close()
+    assert not complaints
+
+
+@pytest.mark.parametrize("width", [320, 390, 1280])
+def test_nothing_overflows_and_everything_can_be_seen(opened, width):
+    tab = opened(width)
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    hidden = tab.evaluate(
+        """() => [...document.querySelectorAll('table, figure svg')]
+        .filter(e => { const b = e.getBoundingClientRect(); return b.width < 150 || b.height < 40 })
+        .map(e => e.outerHTML.slice(0, 80))"""
+    )
+    assert not hidden
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_has_enough_contrast(opened, scheme):
+    assert not opened(1280, scheme).evaluate(CONTRAST)
+
+
+def test_pictures_with_pixels_are_drawn(opened):
+    broken = opened(1280).evaluate(
+        """async () => { const all = [...document.querySelectorAll('svg image')];
+        const bad = await Promise.all(all.map(e => new Promise(done => { const i = new Image();
+          i.onload = () => done(i.naturalWidth < 1); i.onerror = () => done(true);
+          i.src = e.href.baseVal || e.getAttribute('href') })));
+        return [all.length, bad.filter(x => x).length] }"""
+    )
+    assert broken[0] > 0
+    assert broken[1] == 0
