@@ -20,6 +20,7 @@ ARTEFACTS: dict[str, str] = {
     "efficiency": "lrcnet.paper.efficiency",
     "loss-curves": "lrcnet.paper.loss_curves",
     "training-time": "lrcnet.paper.training_time",
+    "scenes": "lrcnet.paper.scenes",
     "lane-keeping": "lrcnet.paper.lane_keeping",
     "closed-loop": "lrcnet.paper.closed_loop",
     "other-worlds": "lrcnet.paper.other_worlds",
