@@ -10,10 +10,13 @@ from lrcnet.paper.classification_runs import SOLVERS
 from lrcnet.paper.finished import Finished
 from lrcnet.training.spec import RunSpec
 
+# Artefacts with a claim that is judged without training.
+NEEDS_NO_RUN = {"dynamics"}
+
 
 @pytest.fixture(scope="module")
-def all_runs():
-    return synthetic_runs.whole_paper()
+def all_runs(tmp_path_factory):
+    return synthetic_runs.whole_paper() + synthetic_runs.driving_runs(tmp_path_factory.mktemp("driving"))
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +82,8 @@ def test_every_artefact_is_drawn_without_any_run(name):
     assert found.tables
     if paper.load(name).runs("quick"):
         assert found.skipped, "a picture that cannot be drawn must say why"
-        assert {claim.verdict.word for claim in found.claims} == {"open"}
+        judged = [claim for claim in found.claims if claim.ours == "–" or name not in NEEDS_NO_RUN]
+        assert {claim.verdict.word for claim in judged} <= {"open"}
 
 
 @pytest.mark.parametrize("name", paper.ARTEFACTS)

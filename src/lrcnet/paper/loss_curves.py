@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lrcnet.paper import driving_runs as driving
 from lrcnet.paper import palette
-from lrcnet.paper.artefact import Claim, Picture, Rendered, check_budget
+from lrcnet.paper.artefact import Cell, Claim, Picture, Rendered, Table, check_budget
 from lrcnet.paper.curves import mean_curve
 from lrcnet.paper.driving_runs import EFFICIENCY, Model
 from lrcnet.paper.estimate import Estimate
@@ -44,9 +44,30 @@ def render(runs: Sequence[Finished]) -> Rendered:
     found = driving.found(runs, tuple(EFFICIENCY.values()))
     named = {name: found[model] for name, model in EFFICIENCY.items() if model in found}
     return Rendered(
+        tables=[_table(named)],
         pictures=[_picture(named)] if named else [],
         claims=[_claim(found, other) for other in ("LTC H6", "STC H6")],
         skipped=[] if named else ["loss curves: no policy has been trained"],
+    )
+
+
+def _table(named: Mapping[str, Group]) -> Table:
+    rows: list[tuple[Cell, ...]] = [
+        (
+            name,
+            CLAIMED["validation"].get(name),
+            None if name not in named else named[name].metric("train_loss"),
+            None if name not in named else named[name].metric("validation_curvature_loss"),
+            None if name not in named else len(named[name].runs),
+        )
+        for name in EFFICIENCY
+    ]
+    return Table(
+        "losses",
+        "Training loss in the end, and validation loss at its best",
+        ("model", "paper: validation", "ours: training", "ours: validation", "seeds"),
+        rows,
+        driving.WORLD,
     )
 
 

@@ -50,8 +50,8 @@ SCENES = (
 
 
 def runs(budget: str, seeds: int | None = None) -> list[RunSpec]:
-    """One policy, LRCU-S of seed 0."""
-    return driving.planned((POLICY,), check_budget(budget), 1)
+    """One policy, LRCU-S, of which seed 0 is drawn."""
+    return driving.planned((POLICY,), check_budget(budget), seeds)
 
 
 def wants(result: Result) -> bool:
@@ -104,7 +104,8 @@ def render(runs: Sequence[Finished]) -> Rendered:
     group = driving.found(runs, (POLICY,)).get(POLICY)
     trained = [run for run in group.finished if NAME in run.analyses] if group is not None else []
     pictures = [_scenes(trained[0] if trained else None), _diagram()]
-    return Rendered(tables=[_head_table()], pictures=pictures)
+    skipped = [] if trained else ["the policy's path in the scenes: no policy has been trained"]
+    return Rendered(tables=[_head_table()], pictures=pictures, skipped=skipped)
 
 
 def _scenes(run: Finished | None) -> Picture:

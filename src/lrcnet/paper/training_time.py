@@ -66,6 +66,7 @@ def render(runs: Sequence[Finished]) -> Rendered:
             )
         ],
         claims=[_claim(found, model) for model in ("lrcu-a", "lrcu-s")],
+        skipped=[] if found else ["times per epoch: no policy has been trained"],
     )
 
 
