@@ -7,7 +7,6 @@ edges are smooth. In the car's frame x points ahead and y to the left, metres.
 from __future__ import annotations
 
 import math
-import os
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +31,6 @@ class FlatCamera:
     """
 
     def __init__(self, ground: NDArray[np.float64], corners: NDArray[np.float64], colours: NDArray[np.float64]) -> None:
-        # pygame greets on import otherwise.
-        os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
         import pygame
 
         self._polygon, self._shrink = pygame.draw.polygon, pygame.transform.smoothscale

@@ -5,7 +5,9 @@ Their unit of length is taken for a metre, and one of their steps for 1/30 s. Ne
 
 from __future__ import annotations
 
+import importlib
 import math
+import os
 import warnings
 from typing import Any
 
@@ -110,10 +112,15 @@ def simulator() -> tuple[Any, Any]:
     Raises:
         ImportError: with what to install.
     """
+    # pygame greets on import otherwise.
+    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     try:
         with warnings.catch_warnings():
             # Box2D's own warnings on import crash the interpreter where warnings are errors.
             warnings.simplefilter("ignore")
+            # gymnasium's own error for what it lacks is no ImportError.
+            for name in ("Box2D", "pygame"):
+                importlib.import_module(name)
             from gymnasium.envs.box2d import car_dynamics, car_racing
     except ImportError as error:
         raise ImportError(MISSING) from error
