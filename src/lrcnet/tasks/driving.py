@@ -30,6 +30,10 @@ UNIT = 0.01
 
 LENGTH = 32
 """Steps of a sequence, the paper's."""
+NOISE = 1.6
+"""Of the recorded driver: stronger gusts than `World.driver` has by itself, so that the recordings show recoveries."""
+# Part of the folder's name: another one when the recordings change.
+_EDITION = "2"
 
 
 def _errors(output: Tensor, target: Tensor) -> Tensor:
@@ -110,7 +114,7 @@ class _World:
 
 
 def _own(length: float) -> Callable[[Path, range], Recording]:
-    return lambda folder, roads: record(folder, roads, season="mixed", length=length)
+    return lambda folder, roads: record(folder, roads, season="mixed", length=length, noise=NOISE)
 
 
 def _car_racing(folder: Path, roads: range) -> Recording:
@@ -148,7 +152,7 @@ def recording(variant: str, split: str) -> Recording:
     Several processes may ask at once: each makes its own copy aside, and the first to finish wins.
     """
     world = _WORLDS[variant]
-    folder = cache_folder() / "driving" / f"{variant}-{split}"
+    folder = cache_folder() / "driving" / f"{variant}-{split}-{_EDITION}"
     if not (folder / "recording.json").exists():
         aside = folder.with_name(f".{folder.name}.{os.getpid()}.part")
         shutil.rmtree(aside, ignore_errors=True)
