@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from lrcnet.benchmarks.measure import Measurement
 
-BENCHMARKS = ("kernels", "latency", "memory", "scaling", "theory", "driving")
+BENCHMARKS = ("kernels", "latency", "memory", "scaling", "theory", "driving", "interpret")
 
 
 def load(name: str) -> Callable[[], list[Measurement]]:

@@ -39,11 +39,11 @@ def scan_with_gates(
     if isinstance(cell, LiquidCell) and x.shape[0] and cell._fuses(x):
         return _fused(cell, x, h, dt, batch_major)
     states = type(cell).scan(cell, x, h, dt, batch_major=batch_major)
+    if isinstance(cell, MGUCell):
+        return states, _mgu(cell, x, states, h, batch_major)
     before = torch.cat([h.unsqueeze(0), states[:-1]]) if len(states) else states
     if isinstance(cell, LiquidCell):
         return states, _liquid(cell, x, before)
-    if isinstance(cell, MGUCell):
-        return states, _mgu(cell, x, before)
     if isinstance(cell, ODECell):
         return states, _ode(cell, x, before)
     return states, {}
@@ -94,12 +94,22 @@ def _named(forget: Tensor, update: Tensor, eps: Tensor | None) -> dict[str, Tens
     return {"forget": forget, "update": update, "elastance": eps, "time_constant": 1 / (eps * forget)}
 
 
-def _mgu(cell: MGUCell, x: Tensor, before: Tensor) -> dict[str, Tensor]:
+def _mgu(cell: MGUCell, x: Tensor, states: Tensor, start: Tensor, batch_major: bool) -> dict[str, Tensor]:
+    # In the order of memory, so that the matrix products need no copies.
+    time = 1 if batch_major else 0
+    whole, given = (values.transpose(0, 1) if batch_major else values for values in (states, x))
+    before = torch.cat([start.unsqueeze(time), whole.narrow(time, 0, max(len(states) - 1, 0))], time)
+    before = before.narrow(time, 0, len(states))
     m = cell.hidden_size
-    held = cell.hold(None, x)
-    forget = torch.sigmoid(held[..., :m] + linear(before, cell.weight_hh[:m]))
-    candidate = torch.tanh(held[..., m:] + linear(forget * before, cell.weight_hh[m:]))
-    return {"forget": forget, "candidate": candidate, "time_constant": 1 / forget}
+    flat = before.flatten(0, 1)
+    # In place, from sums to gates: memory that is asked for anew costs more than the arithmetic.
+    sums = cell.hold(None, given).flatten(0, 1)
+    forget, candidate = sums[:, :m], sums[:, m:]
+    forget.addmm_(flat, cell.weight_hh[:m].t()).sigmoid_()
+    candidate.addmm_(forget * flat, cell.weight_hh[m:].t()).tanh_()
+    found = {"forget": forget, "candidate": candidate, "time_constant": 1 / forget}
+    shaped = {name: values.view(*whole.shape[:2], m) for name, values in found.items()}
+    return {name: values.transpose(0, 1) if batch_major else values for name, values in shaped.items()}
 
 
 def _ode(cell: ODECell, x: Tensor, before: Tensor) -> dict[str, Tensor]:

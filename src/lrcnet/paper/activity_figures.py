@@ -72,7 +72,7 @@ def draw_roads(found: Mapping[str, tuple[Mapping[str, Any], Source]]) -> Figure:
     # A road that hardly bends still gets a panel that can be seen.
     spare = max(0.0, 0.35 * (right - left) - (high - low)) / 2, max(0.0, 0.35 * (high - low) - (right - left)) / 2
     low, high, left, right = low - spare[0], high + spare[0], left - spare[1], right + spare[1]
-    tall = 1.9 * min((high - low) / (right - left), 1.6)
+    tall = 1.6 * min((high - low) / (right - left), 1.6)
     with palette.style():
         figure = Figure(figsize=(1.9 * len(found) + 1.2, (tall + 0.35) * len(roles) + 0.9), layout="compressed")
         grid = figure.subplots(len(roles), len(found), sharex=True, sharey=True, squeeze=False)
@@ -96,9 +96,9 @@ def draw_roads(found: Mapping[str, tuple[Mapping[str, Any], Source]]) -> Figure:
                 panel.set_aspect("equal")
                 panel.tick_params(labelsize=6.5)
                 if row == len(roles) - 1:
-                    panel.set_xlabel("east (m)", fontsize="small")
+                    panel.set_xlabel("x (m)", fontsize="small")
                 if column == 0:
-                    panel.set_ylabel("north (m)", fontsize="small")
+                    panel.set_ylabel("y (m)", fontsize="small")
         bar = figure.colorbar(drawn, ax=grid, label="activity of the cell", pad=0.01, aspect=30, shrink=0.6)
         bar.set_ticks([0, 0.5, 1], labels=["lowest", "middle", "highest"])
         bar.outline.set_visible(False)
