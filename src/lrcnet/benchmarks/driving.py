@@ -1,14 +1,18 @@
-"""The driving world's speed: pictures per second on one core, beside torch's own look-up of as many pixels."""
+"""The driving world's speed beside torch's own look-up of as many pixels, and what training a policy costs."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
+from torch import Tensor
 from torch.nn import functional
 
 from lrcnet.benchmarks.measure import Measurement, best_in_turn
 from lrcnet.driving import HEIGHT, WIDTH, World
+from lrcnet.models.policy import ConvHead, Policy
 
-BATCH = 32
+BATCH, FRAMES = 32, 128
 GOAL = 4000.0
 """Frames per second asked for, on the machine of the prototype."""
 GRID_SAMPLES = 3.0
@@ -16,6 +20,10 @@ GRID_SAMPLES = 3.0
 
 
 def measure() -> list[Measurement]:
+    return [*_world(), *_head(), *_policies()]
+
+
+def _world() -> list[Measurement]:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -49,3 +57,40 @@ def measure() -> list[Measurement]:
         ),
         Measurement(f"cars: a step of {BATCH}", BATCH / moved, "steps/s"),
     ]
+
+
+def _head() -> list[Measurement]:
+    """Training the convolutional head: its layout against torch's default one, and bfloat16 against float32."""
+    pictures = torch.randn(FRAMES, HEIGHT, WIDTH, 3)
+    head, default = ConvHead(), ConvHead().to(memory_format=torch.contiguous_format)  # type: ignore[call-overload]
+    planes = pictures.permute(0, 3, 1, 2).contiguous()
+
+    def short() -> None:
+        with torch.autocast("cpu", torch.bfloat16):
+            head(pictures).float().sum().backward()
+
+    ours, theirs = best_in_turn(
+        lambda: head(pictures).sum().backward(), lambda: default.layers(planes).sum().backward(), repeats=3
+    )
+    (eight,) = best_in_turn(short, repeats=1, rounds=1)
+    what = f"training the head on {FRAMES} frames"
+    return [
+        Measurement(what, FRAMES / ours, "frames/s", "torch's default layout", FRAMES / theirs, theirs / ours),
+        Measurement(f"{what}, bfloat16", FRAMES / eight, "frames/s", "float32", FRAMES / ours, ours / eight),
+    ]
+
+
+def _policies() -> list[Measurement]:
+    """A training step of each policy beside the LSTM's, on the paper's sequences of 32 frames."""
+    frames = torch.randint(256, (4, 32, HEIGHT, WIDTH, 3), dtype=torch.uint8)
+    limits = {"lrcu-a": 1.05, "lrcu-s": 1.05, "ltc": 2.0}
+    calls = [_step(Policy(name), frames) for name in ("lstm", *limits)]
+    base, *others = best_in_turn(*calls, repeats=3)
+    return [
+        Measurement(f"training step of {name}, 4 x 32 frames", 1e3 * took, "ms", "LSTM", 1e3 * base, took / base, limit)
+        for (name, limit), took in zip(limits.items(), others, strict=True)
+    ]
+
+
+def _step(policy: Policy, frames: Tensor) -> Callable[[], None]:
+    return lambda: policy(frames).sum().backward()

@@ -20,7 +20,7 @@ CHUNK = 2048
 
 
 def measure() -> list[Measurement]:
-    return [*_shapes(), *_ncps(), _sigmoid_limit(), *_alternation()]
+    return [*_shapes(), *_ncps(), _sigmoid_limit(), *_alternation(), *_mgu()]
 
 
 def _shapes() -> list[Measurement]:
@@ -103,3 +103,15 @@ def _alternation() -> list[Measurement]:
     what = "LRCU-S 64, person activity, in alternation with a matrix product"
     apart = alone + operator
     return [Measurement(what, together * 1e3, "ms", "each on its own", apart * 1e3, together / apart)]
+
+
+def _mgu() -> list[Measurement]:
+    """The baseline that torch does not have, beside one that it has."""
+    found = []
+    for name, batch, steps, inputs in (("psMNIST", 64, 784, 1), ("person activity", 128, 32, 7)):
+        x = torch.rand(batch, steps, inputs)
+        mgu, gru = lrcnet.MGU(inputs, 100, batch_first=True), torch.nn.GRU(inputs, 100, batch_first=True)
+        ours, theirs = best_in_turn(training_step(mgu, x), training_step(gru, x), repeats=4)
+        what = f"MGU 100, {name} ({batch}, {steps}, {inputs}), forward + backward"
+        found.append(Measurement(what, ours * 1e3, "ms", "GRU 100", theirs * 1e3, ours / theirs))
+    return found
