@@ -9,7 +9,7 @@ from lrcnet.version import __version__
 
 # One module of lrcnet.commands each, with HELP, EXAMPLE, configure(parser) and run(arguments) -> exit code.
 # A module imports what it needs inside `run`, so that --help is quick.
-COMMANDS = ("info", "data", "demo", "train", "reproduce", "report", "explain", "bench")
+COMMANDS = ("info", "data", "demo", "train", "reproduce", "report", "explain", "drive", "bench")
 
 # What a user can cause and mend; anything else is a defect of ours and keeps its traceback.
 EXPECTED_ERRORS = (ValueError, TypeError, RuntimeError, OSError, ImportError)

@@ -1,0 +1,78 @@
+"""Pictures of a drive as data that a page carries: frames on sheets, activity as coloured rows (needs Pillow)."""
+
+from __future__ import annotations
+
+import base64
+import io
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+COLUMNS, ROWS = 10, 20
+"""Frames on a sheet: it has 1600x960 pixels at most, which a phone decodes without trouble."""
+QUALITIES = (88, 80, 70, 60, 50, 40, 30)
+LARGEST = 5_000_000
+"""Letters that the sheets of a page may have together."""
+# Cividis, which the colour-blind and a grey print show in order.
+RAMP = ("#00224e", "#1a386f", "#434e6c", "#61656f", "#7d7c78", "#9b9476", "#bcae6c", "#dec958", "#fee838")
+ROW_PIXELS = 6
+
+
+def pillow() -> Any:
+    """PIL.Image.
+
+    Raises:
+        ImportError: if Pillow is not installed; the message says how to.
+    """
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise ImportError(
+            "a page with pictures needs Pillow, which is not installed; run: pip install 'lrcnet[driving]'"
+        ) from error
+    return Image
+
+
+def sheets(frames: NDArray[np.uint8], largest: int = LARGEST) -> list[str]:
+    """Frames as data addresses of JPEGs, `COLUMNS` by `ROWS` of them on each, in reading order.
+
+    Args:
+        frames: (frame, row, column, 3), or (frame, row, column) for grey ones. Both sizes are multiples of 16, so that
+            no block of a JPEG belongs to two frames.
+        largest: letters that they may have together; noise compresses badly, so its pictures are made coarser until
+            they fit or the coarsest are reached.
+    """
+    grids = [_grid(frames[k : k + COLUMNS * ROWS]) for k in range(0, len(frames), COLUMNS * ROWS)]
+    made: list[str] = []
+    for quality in QUALITIES:
+        made = [_address("jpeg", grid, quality=quality, optimize=True) for grid in grids]
+        if sum(map(len, made)) <= largest:
+            break
+    return made
+
+
+def rows_of(values: NDArray[np.float64]) -> str:
+    """Values (time, row) as the data address of a PNG, time to the right, each row coloured within its own range."""
+    low, high = values.min(0), values.max(0)
+    span = np.where(high > low, high - low, 1.0)
+    # A row that stands still has the colour in the middle.
+    level = np.where(high > low, (values - low) / span, 0.5)
+    known = np.array([[int(colour[i : i + 2], 16) for i in (1, 3, 5)] for colour in RAMP], float)
+    at = np.linspace(0, 1, len(RAMP))
+    colours = np.stack([np.interp(level, at, known[:, i]) for i in range(3)], -1).round().astype(np.uint8)
+    return _address("png", colours.transpose(1, 0, 2).repeat(ROW_PIXELS, 0), optimize=True)
+
+
+def _grid(frames: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    rows = -(-len(frames) // COLUMNS)
+    empty = np.zeros((rows * COLUMNS, *frames.shape[1:]), np.uint8)
+    empty[: len(frames)] = frames
+    placed = empty.reshape(rows, COLUMNS, *frames.shape[1:]).swapaxes(1, 2)
+    return placed.reshape(rows * frames.shape[1], COLUMNS * frames.shape[2], *frames.shape[3:])
+
+
+def _address(kind: str, pixels: NDArray[np.uint8], **options: Any) -> str:
+    out = io.BytesIO()
+    pillow().fromarray(pixels).save(out, kind, **options)
+    return f"data:image/{kind};base64,{base64.b64encode(out.getvalue()).decode()}"
