@@ -14,6 +14,7 @@ from lrcnet.paper.attention_figures import packed, unpacked
 from lrcnet.paper.estimate import Estimate
 from lrcnet.paper.finished import Finished
 from lrcnet.paper.verdict import Conditions
+from lrcnet.report import figures
 
 MODELS = list(synthetic_interpretation.LEVELS)
 
@@ -94,6 +95,13 @@ def test_a_policy_is_measured_and_measured_alike_again():
     assert json.loads(json.dumps(shown)) == shown
 
 
+@pytest.mark.parametrize("artefact", [attention, correlation, activity])
+def test_pictures_are_small_files(artefact, runs, tmp_path):
+    for picture in artefact.render(runs).pictures:
+        (file,) = figures.save(picture, tmp_path, ("svg",))
+        assert file.stat().st_size < 400_000
+
+
 def test_maps_and_activity_survive_their_packing():
     mask = torch.rand(48, 160)
     small = torch.nn.functional.avg_pool2d(mask[None, None], 2)[0, 0]
@@ -102,7 +110,7 @@ def test_maps_and_activity_survive_their_packing():
     one = synthetic_interpretation.drive(0.9, 4)
     kept = activity.measure({"summer": one})["summer"]
     values = activity_of(kept["cells"]["cell 1"])
-    assert len(values) == len(kept["x"]) == 400
+    assert len(values) == len(kept["x"]) == 301
     assert values.min() < 0.05
     assert values.max() > 0.95
 

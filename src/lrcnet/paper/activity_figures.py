@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from lrcnet.interpret import Driven
 
-POINTS = 400
+POINTS = 301
 MAP = "viridis"
 
 
@@ -72,9 +72,9 @@ def draw_roads(found: Mapping[str, tuple[Mapping[str, Any], Source]]) -> Figure:
     # A road that hardly bends still gets a panel that can be seen.
     spare = max(0.0, 0.35 * (right - left) - (high - low)) / 2, max(0.0, 0.35 * (high - low) - (right - left)) / 2
     low, high, left, right = low - spare[0], high + spare[0], left - spare[1], right + spare[1]
-    tall = 1.6 * min((high - low) / (right - left), 1.6)
+    tall = 1.25 * min((high - low) / (right - left), 1.6)
     with palette.style():
-        figure = Figure(figsize=(1.9 * len(found) + 1.2, (tall + 0.35) * len(roles) + 0.9), layout="compressed")
+        figure = Figure(figsize=(1.55 * len(found) + 1.2, (tall + 0.35) * len(roles) + 0.9), layout="compressed")
         grid = figure.subplots(len(roles), len(found), sharex=True, sharey=True, squeeze=False)
         for column, (model, (drive, came_from)) in enumerate(found.items()):
             points = np.column_stack([drive["x"], drive["y"]])
@@ -82,19 +82,24 @@ def draw_roads(found: Mapping[str, tuple[Mapping[str, Any], Source]]) -> Figure:
             for row, role in enumerate(roles):
                 panel, cell = grid[row, column], drive["cells"][role]
                 values = activity_of(cell)
-                # Dark below, so that a bright line can be seen on a bright page.
-                panel.plot(*points.T, color=palette.INK, linewidth=4.2, rasterized=True, solid_capstyle="round")
-                lines = LineCollection(list(segments), cmap=MAP, linewidths=2.8, rasterized=True, capstyle="round")
+                # Ink below, so that a bright line can be seen on a bright page. Lines with soft edges, or in vectors,
+                # would make a file of a megabyte.
+                panel.plot(*points[::3].T, color=palette.INK, linewidth=3.2, solid_capstyle="round")
+                lines = LineCollection(
+                    list(segments), cmap=MAP, linewidths=2.2, rasterized=True, capstyle="round", antialiaseds=False
+                )
                 lines.set_array((values[:-1] + values[1:]) / 2)
                 lines.set_clim(0, 1)
                 drawn = panel.add_collection(lines)
                 panel.plot(*points[0], "o", color=palette.INK, markersize=5)
-                name = role if role.startswith("cell") else f"{role}: cell {cell['number']}"
+                name = role if role.startswith("cell") else f"{role}:\ncell {cell['number']}"
                 head = f"{palette.look(model).label}\n{told_briefly(came_from)}\n" if row == 0 else ""
                 panel.set_title(f"{head}{name}, r = {cell['r']:+.2f}", fontsize=6.5)
                 panel.set(xlim=(left, right), ylim=(low, high))
                 panel.set_aspect("equal")
                 panel.tick_params(labelsize=6.5)
+                panel.locator_params(nbins=4)
+                panel.grid(False)
                 if row == len(roles) - 1:
                     panel.set_xlabel("x (m)", fontsize="small")
                 if column == 0:
