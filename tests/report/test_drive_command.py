@@ -1,6 +1,7 @@
 """`lrcnet drive`: one line about the drive, one page, and one clear sentence for what cannot be driven."""
 
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -58,6 +59,18 @@ def test_a_crash_is_no_error(folder, tmp_path, capsys):
 def test_the_last_step_allowed_ends_it(folder, tmp_path, capsys):
     assert main(["drive", str(folder), "--steps", "5", "--html", str(tmp_path / "a.html")]) == 0
     assert capsys.readouterr().out.startswith("still on the road after ")
+
+
+@pytest.mark.parametrize("world", ["carracing", pytest.param("vista", marks=pytest.mark.slow)])
+def test_the_worlds_from_elsewhere_are_driven_too(folder, tmp_path, capsys, monkeypatch, world):
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "driving"))
+    from needs import needs_world
+
+    needs_world(world)
+    page = tmp_path / "drive.html"
+    assert main(["drive", str(folder), "--world", world, "--length", "10", "--steps", "12", "--html", str(page)]) == 0
+    assert capsys.readouterr().out.count("\n") == 1
+    assert {"carracing": "CarRacing, road", "vista": "VISTA, road"}[world] in page.read_text()
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,14 @@ def test_it_says_where_it_comes_from(trained, tmp_path):
     assert str(trained.file.parent) not in page
 
 
+def test_a_trace_of_ones_own_has_its_own_road_and_season(trained, tmp_path):
+    page = written(trained, made_up(), tmp_path, Setting("vista", "winter", 7, 0.0, 3, trace="devens"))
+    assert "VISTA, trace devens; season: as recorded; no noise" in page
+    assert "recorded path" in page
+    assert "winter" not in page
+    assert "road 7" not in page
+
+
 def test_nothing_is_loaded_from_anywhere(trained, tmp_path):
     page = written(trained, made_up(), tmp_path)
     assert not re.findall(r'(?:src|href)="(?!data:|#)', page)

@@ -6,6 +6,7 @@ import torch
 from driven import made_up
 
 from lrcnet.driving import ARRIVED, LEFT_ROAD, RUNNING, TURNED_AWAY, World, drive
+from lrcnet.errors import DivergenceError
 from lrcnet.interpret import attention
 from lrcnet.models.policy import Policy
 from lrcnet.report.replay import MOST_PICTURES, record_drive
@@ -76,6 +77,14 @@ def test_the_ending_is_told_in_words(standing, words, crashed):
     replay = made_up(standing=standing)
     assert replay.ending == f"{words} {replay.way[-1]:.0f} m"
     assert replay.crashed is crashed
+
+
+def test_a_policy_that_steers_no_number_is_told():
+    broken = Policy("lrcu-s")
+    with torch.no_grad():
+        broken.head.bias.fill_(torch.nan)
+    with pytest.raises(DivergenceError, match="steered nan at step 1"):
+        record_drive(broken, World([1]))
 
 
 def test_more_than_one_car_is_refused(policy):

@@ -79,7 +79,15 @@ def run(arguments: argparse.Namespace) -> int:
     replay = record_drive(
         policy, world, noise=arguments.noise, seed=arguments.seed, steps=arguments.steps, look=arguments.attention
     )
-    setting = Setting(arguments.world, arguments.season, arguments.road, arguments.noise, arguments.seed)
+    setting = Setting(
+        arguments.world,
+        arguments.season,
+        arguments.road,
+        arguments.noise,
+        arguments.seed,
+        # Its name and not its path, which would tell about the machine.
+        trace=Path(arguments.trace).resolve().name if arguments.trace else "",
+    )
     page = write_drive(trained, replay, setting, Path(arguments.html))
     size = page.stat().st_size / 1e6
     print(f"{replay.ending}, {replay.seconds:.1f} s; written to {arguments.html} ({size:.1f} MB)")

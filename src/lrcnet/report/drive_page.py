@@ -30,6 +30,8 @@ WORLDS = {
     "vista": "VISTA",
     "carracing": "gymnasium's CarRacing",
 }
+PATHS = {"own": "middle of the lane", "vista": "recorded path", "carracing": "middle of the track"}
+"""What the world's own driver follows."""
 SPEEDS = ("0.5", "1", "2", "4")
 
 
@@ -43,6 +45,7 @@ class Setting:
         road: the seed of road and look.
         noise: variance of the noise on pixels from 0 to 1.
         seed: of the noise.
+        trace: name of the user's own trace, which has its own road and season; "" for none.
     """
 
     world: str
@@ -50,6 +53,19 @@ class Setting:
     road: int
     noise: float
     seed: int
+    trace: str = ""
+
+    @property
+    def place(self) -> str:
+        """World and road."""
+        return f"{WORLDS[self.world]}, {f'trace {self.trace}' if self.trace else f'road {self.road}'}"
+
+    @property
+    def weather(self) -> str:
+        """The season, as far as it is known."""
+        if self.trace:
+            return "as recorded"
+        return "always summer" if self.world == "carracing" else self.season
 
 
 def write_drive(trained: Trained, replay: Replay, setting: Setting, path: str | os.PathLike[str]) -> Path:
@@ -73,9 +89,8 @@ def write_drive(trained: Trained, replay: Replay, setting: Setting, path: str | 
 
 def _page(trained: Trained, replay: Replay, setting: Setting) -> str:
     name = palette.look(trained.spec.model).label
-    place = WORLDS.get(setting.world, setting.world)
-    season = "" if setting.world == "carracing" else f", {setting.season}"
-    shaken = f", noise of variance {setting.noise:g}" if setting.noise else ", no noise"
+    shaken = f"noise of variance {setting.noise:g}" if setting.noise else "no noise"
+    where = f"In {setting.place}; season: {setting.weather}; {shaken}."
     title = f"{name} drives"
     found = charts.make_map(replay.middle, replay.x, replay.y, replay.direction)
     style = style_sheet() + _asset("drive_page.css")
@@ -85,12 +100,12 @@ def _page(trained: Trained, replay: Replay, setting: Setting) -> str:
         f'<meta name="color-scheme" content="light dark"><title>{escape(f"{title}: {replay.ending}")}</title>'
         # An icon of nothing: a browser would ask the server for one.
         f'<link rel="icon" href="data:,"><style>{style}</style></head><body>'
-        f'<header><h1>{escape(title)}</h1><p class="soft">In {escape(place + season + shaken)}. '
+        f'<header><h1>{escape(title)}</h1><p class="soft">{escape(where)} '
         f"Weights: {escape(told(source(trained)))}.</p>{_ending(replay)}</header>"
         f'<main id="drive" style="--now:0;--end:{100 / charts.MARGIN:.3f}%" class="{_manner(replay)}">'
         f"<noscript><p class='note'>The picture and the controls need JavaScript; the curves do not.</p></noscript>"
         f'<div class="stage"><div class="side">{_player(replay)}{_curves(replay, name)}</div>'
-        f'<div class="side">{_map(found, replay)}{_neurons(replay)}</div></div>'
+        f'<div class="side">{_map(found, replay, PATHS[setting.world])}{_neurons(replay)}</div></div>'
         f"{_facts(trained, replay, setting)}</main>"
         "<footer><p class='soft'>Written by <code>lrcnet drive</code>; the network was trained by "
         f"<code>{escape(trained.spec.command())}</code>.</p></footer>"
@@ -147,7 +162,7 @@ def _player(replay: Replay) -> str:
     )
 
 
-def _map(found: charts.Map, replay: Replay) -> str:
+def _map(found: charts.Map, replay: Replay, path: str) -> str:
     box = " ".join(f"{number:.2f}" for number in found.box)
     size = found.box[2] / 100
     cross = _cross(1.6 * size, found.x[-1], found.y[-1]) if replay.crashed else ""
@@ -159,9 +174,9 @@ def _map(found: charts.Map, replay: Replay) -> str:
     words = "; the cross: where it ended" if replay.crashed else ""
     return (
         '<section class="maps"><figure id="map"><figcaption><span><b>Seen from above</b></span>'
-        '<span class="key"><i class="middle"></i>middle of the lane</span>'
+        f'<span class="key"><i class="middle"></i>{path}</span>'
         '<span class="key"><i class="policy"></i>driven</span>'
-        '<span class="key"><i class="ahead"></i>still to come</span></figcaption>'
+        '<span class="key"><i class="ahead"></i>to come</span></figcaption>'
         f'<svg viewBox="{box}" role="img" aria-label="Map of the road and the driven path">'
         f'<path class="middle" d="{found.middle}"/><path class="ahead" d="{found.way}"/><path class="way" d=""/>{start}'
         f'<g class="car"><path d="{arrow}"/></g>{cross}</svg>'
@@ -275,8 +290,8 @@ def _facts(trained: Trained, replay: Replay, setting: Setting) -> str:
         + (f", {spec.solver}" if spec.solver else ""),
         "trained on": f"{spec.task} {spec.variant}, seed {spec.seed}, budget {spec.budget}",
         "loss": loss,
-        "world": f"{WORLDS.get(setting.world, setting.world)}, road {setting.road}",
-        "season": "summer; it has no other" if setting.world == "carracing" else setting.season,
+        "world": setting.place,
+        "season": setting.weather,
         "noise": (
             f"Gaussian, variance {setting.noise:g} on pixels from 0 to 1, clipped; seed {setting.seed}"
             if setting.noise

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from lrcnet.driving import ARRIVED, LEFT_ROAD, ROAD_WIDTH, RUNNING, STEP, TURNED_AWAY, Drivable, Instant, drive
 from lrcnet.driving.vehicle import LARGEST_HEADING
-from lrcnet.errors import positive_size
+from lrcnet.errors import DivergenceError, positive_size
 from lrcnet.interpret import attention
 from lrcnet.models.policy import Policy
 
@@ -112,6 +112,7 @@ def record_drive(
 
     Raises:
         ValueError: for a world with more than one car, or arguments that `drive` refuses.
+        DivergenceError: if the policy steers something that is not a finite number.
 
     Example:
         >>> from lrcnet.driving import World
@@ -126,6 +127,11 @@ def record_drive(
     states: list[NDArray[Any]] = []
 
     def watch(now: Instant) -> None:
+        if not math.isfinite(float(now.action[0])):
+            raise DivergenceError(
+                f"the policy must steer a finite curvature, but steered {float(now.action[0])} at step {len(frames) + 1}; "
+                "its weights have diverged, train it again"
+            )
         frames.append(_bytes(now.frames[0]))
         steered.append((float(now.action[0]), float(now.advice[0])))
         places.append(_place(world))
