@@ -127,13 +127,14 @@ def record_drive(
     states: list[NDArray[Any]] = []
 
     def watch(now: Instant) -> None:
-        if not math.isfinite(float(now.action[0])):
+        action = float(now.action[0])
+        if not math.isfinite(action):
             raise DivergenceError(
-                f"the policy must steer a finite curvature, but steered {float(now.action[0])} at step {len(frames) + 1}; "
+                f"the policy must steer a finite curvature, but steered {action} at step {len(frames) + 1}; "
                 "its weights have diverged, train it again"
             )
         frames.append(_bytes(now.frames[0]))
-        steered.append((float(now.action[0]), float(now.advice[0])))
+        steered.append((action, float(now.advice[0])))
         places.append(_place(world))
         # An LSTM's state is a pair, and h comes first; (layer, car, neuron).
         hidden = now.state[0] if isinstance(now.state, tuple) else now.state
@@ -145,12 +146,12 @@ def record_drive(
     every = max(FEWEST_STEPS, math.ceil(len(frames) / MOST_PICTURES))
     pictures = np.stack(frames[::every])
     offset, speed, x, y, direction = np.array(places).T
-    action, advice = np.array(steered).T
+    actions, advice = np.array(steered).T
     return Replay(
         pictures=pictures,
         attention=_bytes(attention(policy, torch.from_numpy(pictures))) if look else None,
         every=every,
-        action=action,
+        action=actions,
         advice=advice,
         offset=offset,
         speed=speed,
