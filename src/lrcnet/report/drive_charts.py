@@ -111,7 +111,7 @@ def time_axis(seconds: float) -> str:
     span = seconds * MARGIN
     marks = "".join(
         f'<span class="{"odd" if k % 2 else "even"}" style="left:{100 * t / span:.2f}%">{t:g} s</span>'
-        for k, t in enumerate(round_steps(0.0, seconds, 10))
+        for k, t in enumerate(round_steps(0.0, seconds, 8))
     )
     return f'<div class="x" aria-hidden="true">{marks}</div>'
 
