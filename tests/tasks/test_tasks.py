@@ -192,9 +192,7 @@ def test_sources_are_official_and_checked(name):
 
 
 def test_task_without_files_has_no_source():
-    with pytest.raises(
-        ValueError, match=r"must be one of \['person', 'imdb', 'psmnist', 'driving'\]; got 'neural-ode'"
-    ):
+    with pytest.raises(ValueError, match=r"must be one of \['person', 'imdb', 'psmnist'\]; got 'neural-ode'"):
         locate("neural-ode")
 
 
