@@ -1,11 +1,44 @@
-"""The report's tests share the paper's made-up runs."""
+"""What the tests of pages share: the paper's made-up runs, and a browser."""
 
+import os
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "paper"))
+
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+
+
+def refuse(reason):
+    """A skip, except where everything must be there: then a failure."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"with CI=true the browser tests must run, but {reason}")
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    found = next((path for name in ("chromium", "chromium-browser") if (path := shutil.which(name))), None)
+    if found is None:
+        refuse("there is no chromium on this machine; install Debian's package chromium")
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        refuse("playwright is not installed; run: pip install playwright")
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=found, args=ARGUMENTS)
+        yield running
+        running.close()
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from driven import made_up, smoke_policy
-from test_report_browser import CONTRAST, browser  # noqa: F401
+from test_report_browser import CONTRAST
 
 from lrcnet.driving import LEFT_ROAD
 from lrcnet.report.drive_page import Setting, write_drive
@@ -26,7 +26,7 @@ def page(tmp_path_factory):
 
 
 @pytest.fixture
-def opened(browser, page):  # noqa: F811
+def opened(browser, page):
     """Opens the page offline; anything on the console, and any request beside the page's own, fails the test."""
     contexts, complaints = [], []
 
@@ -242,7 +242,7 @@ def test_it_prints_with_some_moments_and_without_controls(opened):
     assert 1 <= pdf.count(b"/Type /Page\n") + pdf.count(b"/Type /Page ") <= 4
 
 
-def test_without_scripts_the_curves_are_there(opened, page, browser):  # noqa: F811
+def test_without_scripts_the_curves_are_there(opened, page, browser):
     context = browser.new_context(java_script_enabled=False, offline=True)
     tab = context.new_page()
     tab.goto(Path(page).as_uri())

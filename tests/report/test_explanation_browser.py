@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 from test_explanation import person_page, policy_page, small_split  # noqa: F401
-from test_report_browser import CONTRAST, browser  # noqa: F401
+from test_report_browser import CONTRAST
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(params=["person_page", "policy_page"])
-def opened(request, browser):  # noqa: F811
+def opened(request, browser):
     """Opens a page offline; anything on the console, and any request beside the page's own, fails the test."""
     contexts, complaints = [], []
     page = request.getfixturevalue(request.param)

@@ -1,43 +1,10 @@
 """The page in a real browser: narrow and wide, light, dark and on paper."""
 
-import os
-import shutil
 from pathlib import Path
 
 import pytest
 
 pytestmark = pytest.mark.slow
-
-ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-]
-
-
-def refuse(reason):
-    """A skip, except where everything must be there: then a failure."""
-    if os.environ.get("CI") == "true":
-        pytest.fail(f"with CI=true the browser tests must run, but {reason}")
-    pytest.skip(reason)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    found = next((path for name in ("chromium", "chromium-browser") if (path := shutil.which(name))), None)
-    if found is None:
-        refuse("there is no chromium on this machine; install Debian's package chromium")
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        refuse("playwright is not installed; run: pip install playwright")
-    with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=found, args=ARGUMENTS)
-        yield running
-        running.close()
 
 
 @pytest.fixture
