@@ -31,8 +31,9 @@ UNITS = {
     "ctrnn": 62,
     "gru-ode": 28,
 }
-# An output of 1 is a bend of 100 m radius: weights of ordinary size then give curvatures of ordinary size.
-UNIT = 0.01
+# An output of 1 is the sharpest bend, 25 m in radius, 1/m: states of liquid networks are bounded, and a read-out of
+# ordinary size must reach all that has to be steered.
+UNIT = 0.04
 _QUIETEST = 1 / 255
 
 

@@ -44,8 +44,7 @@ def measure(folder: Path) -> dict[str, Any]:
     import torch
 
     from lrcnet.driving.vehicle import STEP
-    from lrcnet.models.policy import UNIT
-    from lrcnet.tasks.driving import recording
+    from lrcnet.tasks.driving import UNIT, recording
     from lrcnet.training.trained import load_trained
 
     trained = load_trained(folder)
