@@ -110,6 +110,18 @@ def test_a_report_is_written_from_collected_results(capsys, tmp_path):
 
 
 @pytest.mark.slow
+def test_runs_that_are_there_are_collected_without_training(capsys, tmp_path):
+    import synthetic_runs
+
+    place = tmp_path / "runs" / "one"
+    place.mkdir(parents=True)
+    synthetic_runs.result("person", "coarse", "lstm").write(place)
+    words = ["report", tmp_path / "runs", "--collect", tmp_path / "results"]
+    assert "1 new files in" in call(capsys, *words)[1]
+    assert "0 new files in" in call(capsys, *words)[1]
+    assert [run.result.model for run in read_runs(tmp_path / "results")] == ["lstm"]
+
+
 def test_every_artefact_is_smoke_run_on_what_is_here(capsys, tmp_path):
     assert call(capsys, "reproduce", "--budget", "smoke", "--out", tmp_path, "--quiet")[0] == 0
     for name in paper.ARTEFACTS:
