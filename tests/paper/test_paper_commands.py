@@ -109,7 +109,6 @@ def test_a_report_is_written_from_collected_results(capsys, tmp_path):
     assert "neural-ode" not in html.read_text()
 
 
-@pytest.mark.slow
 def test_runs_that_are_there_are_collected_without_training(capsys, tmp_path):
     import synthetic_runs
 
@@ -122,6 +121,7 @@ def test_runs_that_are_there_are_collected_without_training(capsys, tmp_path):
     assert [run.result.model for run in read_runs(tmp_path / "results")] == ["lstm"]
 
 
+@pytest.mark.slow
 def test_every_artefact_is_smoke_run_on_what_is_here(capsys, tmp_path):
     assert call(capsys, "reproduce", "--budget", "smoke", "--out", tmp_path, "--quiet")[0] == 0
     for name in paper.ARTEFACTS:
