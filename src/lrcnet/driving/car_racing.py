@@ -23,7 +23,7 @@ from torch import Tensor
 from lrcnet.driving import vehicle
 from lrcnet.driving.chance import between, uniforms
 from lrcnet.driving.circuit import Follower, from_loop, joined
-from lrcnet.driving.drivable import Situation
+from lrcnet.driving.drivable import Situation, check_action
 from lrcnet.driving.driver import Driver, pursuit
 from lrcnet.driving.race_car import RaceCar
 from lrcnet.driving.recording import FORMAT, UNKNOWN_SEASON, FolderPath, Recording, open_recording, write_recording
@@ -122,10 +122,7 @@ class CarRacingWorld:
         Raises:
             ValueError: for an action of another shape.
         """
-        if action.shape != (len(self),):
-            raise ValueError(
-                f"action must have shape ({len(self)},), one curvature per car, but has {tuple(action.shape)}"
-            )
+        check_action(action, len(self))
         steered = (action.double() + disturbance).tolist()
         speed = self.road.at(self.road.speed, self.state.arc).tolist()
         for car, standing in enumerate(self.standing().tolist()):

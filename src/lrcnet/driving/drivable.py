@@ -64,3 +64,9 @@ class Drivable(Protocol):
     def middle(self, car: int) -> Tensor:
         """The path of the world's own driver on the map, (point, 2), m."""
         ...
+
+
+def check_action(action: Tensor, cars: int) -> None:
+    """Refuses an action of another shape than one curvature per car."""
+    if action.shape != (cars,):
+        raise ValueError(f"action must have shape ({cars},), one curvature per car, but has {tuple(action.shape)}")

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lrcnet.driving.camera import HEIGHT, WIDTH
-from lrcnet.driving.drivable import Situation
+from lrcnet.driving.drivable import Situation, check_action
 from lrcnet.driving.driver import LOOK_AHEAD
 from lrcnet.driving.recording import FolderPath
 from lrcnet.driving.road import ROAD_WIDTH
@@ -88,10 +88,7 @@ class VistaWorld:
         Raises:
             ValueError: for an action of another shape.
         """
-        if action.shape != (len(self),):
-            raise ValueError(
-                f"action must have shape ({len(self)},), one curvature per car, but has {tuple(action.shape)}"
-            )
+        check_action(action, len(self))
         for car, curvature in zip(self._cars, action.double().tolist(), strict=True):
             if car.standing() == RUNNING:
                 car.step(curvature)

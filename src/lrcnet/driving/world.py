@@ -11,7 +11,7 @@ from torch import Tensor
 
 from lrcnet.driving import vehicle
 from lrcnet.driving.camera import Camera
-from lrcnet.driving.drivable import Situation
+from lrcnet.driving.drivable import Situation, check_action
 from lrcnet.driving.driver import Driver, pursuit
 from lrcnet.driving.look import Look, sample_looks
 from lrcnet.driving.road import GRID, Road, sample_roads
@@ -110,10 +110,7 @@ class World:
         Raises:
             ValueError: for an action of another shape.
         """
-        if action.shape != (len(self),):
-            raise ValueError(
-                f"action must have shape ({len(self)},), one curvature per car, but has {tuple(action.shape)}"
-            )
+        check_action(action, len(self))
         over = self.standing() != vehicle.RUNNING
         after = vehicle.advance(self.road, self.state, action, disturbance)
         pairs = ((getattr(self.state, f.name), getattr(after, f.name)) for f in dataclasses.fields(State))

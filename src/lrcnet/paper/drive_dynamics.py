@@ -149,14 +149,14 @@ def _picture(named: Mapping[str, Group]) -> Picture:
     from matplotlib.figure import Figure
 
     with palette.style():
-        figure = Figure(figsize=(7.2, 1.5 * len(named) + 0.5), layout="constrained")
+        figure = Figure(figsize=(7.2, 1.65 * len(named) + 0.5), layout="constrained")
         panels = figure.subplots(len(named), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
         for axes, (name, group) in zip(panels, named.items(), strict=True):
             shown = next(run.analyses[NAME] for run in group.finished if NAME in run.analyses)
             time = [i * shown["step"] for i in range(len(shown["output"]))]
             axes.plot(time, shown["driver"], color=palette.INK, linewidth=0.9, linestyle=(0, (4, 2)), label="driver")
             axes.plot(time, shown["output"], color=palette.look(SHOWN[name].name).colour, linewidth=1.2, label=name)
-            axes.legend(loc="upper right", ncols=2)
+            axes.legend(loc="lower right", bbox_to_anchor=(1.0, 0.95), ncols=2, borderaxespad=0.0)
         panels[len(named) // 2].set_ylabel("curvature (1/100 m), left is positive")
         panels[-1].set_xlabel("time (s)")
     return Picture(

@@ -162,13 +162,13 @@ def _claims(named: Mapping[str, Group]) -> list[Claim]:
         ours = [number(group) for group in groups]
         claimed = CLAIMED[kind][first], CLAIMED[kind][second]
         # Constants and epochs of another world and another length: compared as parts of the second model's.
-        parts = [None if e is None or ours[1] is None or not ours[1].mean else _part(e, ours[1].mean) for e in ours]
+        parts = [None if e is None or ours[1] is None or not ours[1].mean else e.over(ours[1].mean) for e in ours]
         return Claim(
             what,
             f"{claimed[0].mean:g} against {claimed[1].mean:g}",
             "–" if None in ours else f"{ours[0]} against {ours[1]}",
             judge_comparison(
-                (_part(claimed[0], claimed[1].mean), _part(claimed[1], claimed[1].mean)),
+                (claimed[0].over(claimed[1].mean), claimed[1].over(claimed[1].mean)),
                 (parts[0], parts[1]),
                 larger_is_better=False,
                 under=driving.conditions(*[g for g in groups if g is not None]),
@@ -191,10 +191,6 @@ def _claims(named: Mapping[str, Group]) -> list[Claim]:
     ]
 
 
-def _part(number: Estimate, whole: float) -> Estimate:
-    return Estimate(number.mean / whole, None if number.std is None else number.std / whole, number.seeds)
-
-
 def _time_claim(named: Mapping[str, Group], lrc: str, other: str) -> Claim:
     def total(name: str) -> Estimate:
         return Estimate(CLAIMED["time"][name] * CLAIMED["best"][name].mean)
@@ -206,14 +202,14 @@ def _time_claim(named: Mapping[str, Group], lrc: str, other: str) -> Claim:
 
     numbers = ours(lrc), ours(other)
     groups = [named[name] for name in (lrc, other) if name in named]
-    parts = tuple(None if n is None or numbers[1] is None else _part(n, numbers[1].mean) for n in numbers)
+    parts = tuple(None if n is None or numbers[1] is None else n.over(numbers[1].mean) for n in numbers)
     factor = total(other).mean / total(lrc).mean
     return Claim(
         f"{lrc} reaches its best epoch in less time than {other}.",
         f"{factor:.1f} times faster",
         "–" if None in numbers else f"{numbers[1].mean / numbers[0].mean:.1f} times faster",  # type: ignore[union-attr]
         judge_comparison(
-            (_part(total(lrc), total(other).mean), Estimate(1.0)),
+            (total(lrc).over(total(other).mean), Estimate(1.0)),
             parts,  # type: ignore[arg-type]
             larger_is_better=False,
             under=driving.conditions(*groups),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,10 @@ class Estimate:
     seeds: int = 1
     diverged: int = 0
     digits: int | None = None
+
+    def over(self, whole: float) -> Estimate:
+        """The estimate as a part of a number, for comparisons across scales."""
+        return replace(self, mean=self.mean / whole, std=None if self.std is None else self.std / whole, digits=None)
 
     def __str__(self) -> str:
         digits = _digits(self.std if self.std else self.mean) if self.digits is None else self.digits

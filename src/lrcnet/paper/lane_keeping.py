@@ -102,15 +102,15 @@ def _claim(found: Mapping[Model, Group], model: str, other: str) -> Claim:
     numbers = tuple(None if g is None else g.metric(METRICS["weighted"]) for g in (first, second))
     claimed = CLAIMED["weighted"][model], CLAIMED["weighted"][other]
     # The paper's losses are on another scale than ours, so the margin is taken in parts of the other model's loss.
-    relative = tuple(_parts(e, claimed[1]) for e in claimed)
-    ours = tuple(_parts(e, numbers[1]) for e in numbers)
+    relative = tuple(e.over(claimed[1].mean) for e in claimed)
+    ours = tuple(None if e is None or numbers[1] is None else e.over(numbers[1].mean) for e in numbers)
     return Claim(
         f"The weighted validation loss of {palette.look(model).label} is below that of {palette.look(other).label}.",
         f"{_change(*claimed)} %",
         "–" if None in numbers else f"{_change(*numbers)} %",  # type: ignore[arg-type]
         judge_comparison(
-            relative,  # type: ignore[arg-type]
-            ours,  # type: ignore[arg-type]
+            (relative[0], relative[1]),
+            (ours[0], ours[1]),
             larger_is_better=False,
             under=driving.conditions(*[g for g in (first, second) if g is not None]),
         ),
@@ -119,13 +119,6 @@ def _claim(found: Mapping[Model, Group], model: str, other: str) -> Claim:
 
 def _change(first: Estimate, second: Estimate) -> str:
     return f"{100 * (first.mean / second.mean - 1):+.0f}"
-
-
-def _parts(number: Estimate | None, whole: Estimate | None) -> Estimate | None:
-    if number is None or whole is None:
-        return None
-    spread = None if number.std is None else number.std / whole.mean
-    return Estimate(number.mean / whole.mean, spread, number.seeds, number.diverged)
 
 
 def _picture(found: Mapping[Model, Group]) -> Picture:

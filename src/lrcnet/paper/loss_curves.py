@@ -76,7 +76,7 @@ def _claim(found: Mapping[Model, Group], other: str) -> Claim:
     numbers = [None if g is None else g.metric("validation_curvature_loss") for g in groups]
     claimed = CLAIMED["validation"]["LRC-S E1"], CLAIMED["validation"][other]
     whole = numbers[1].mean if numbers[1] is not None else 1.0
-    ours = tuple(None if n is None else Estimate(n.mean / whole, n.std and n.std / whole, n.seeds) for n in numbers)
+    ours = tuple(None if n is None else n.over(whole) for n in numbers)
     return Claim(
         f"The final validation loss of LRC-S E1 is below that of {other}.",
         f"{claimed[0].mean:g} against {claimed[1].mean:g}",
@@ -106,7 +106,7 @@ def _picture(named: Mapping[str, Group]) -> Picture:
                 axes.fill_between(where, low, high, color=colour, alpha=0.15, linewidth=0)
             axes.set(title=f"{title} loss", xlabel="epoch", yscale="log")
         panels[0].set_ylabel("mean squared error\nof curvature, (1/100 m)²")
-        panels[1].legend(loc="best")
+        panels[1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     return Picture(
         "loss-curves",
         "Training and validation loss over the epochs, mean over seeds; bands reach from the best to the worst seed. "
