@@ -69,6 +69,12 @@ def test_some_stretches_are_worn_and_some_snowy_and_most_are_not() -> None:
         assert 0.1 < (quality > 0.3).double().mean() < 0.5
 
 
+def test_a_short_road_is_the_beginning_of_a_long_one() -> None:
+    short, long = sample_roads(range(20), 150.0), sample_roads(range(20), 1000.0)
+    for name in ("curvature", "wear", "snow", "x"):
+        assert torch.equal(getattr(short, name), getattr(long, name)[:, : short.x.shape[1]])
+
+
 def test_bad_roads_are_refused() -> None:
     with pytest.raises(ValueError, match="length must be at least 1 m, but is 0"):
         sample_roads([1], 0.0)

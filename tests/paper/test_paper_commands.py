@@ -66,6 +66,19 @@ def test_what_needs_missing_files_is_left_out_and_said(capsys, tmp_path, no_data
     assert "84.21 ± 0.26" in text
 
 
+def test_only_what_is_named_is_measured(tmp_path, monkeypatch):
+    asked = []
+    runs = [synthetic_runs.result("driving", v, m) for v, m in (("own", "lrcu-s"), ("own", "lstm"), ("own+e-1", "ltc"))]
+    monkeypatch.setattr(
+        "lrcnet.paper.analysis.analyse_all",
+        lambda names, folder, only, tell: asked.extend(run.model for run in runs if only(run)),
+    )
+    monkeypatch.setattr("lrcnet.commands.reproduce._train", lambda specs, arguments: None)
+    words = ["--only", "driving/own/l[rt]c*", "--budget", "quick", "--quiet", "--out", str(tmp_path)]
+    assert main(["reproduce", "dynamics", *words]) == 0
+    assert asked == ["lrcu-s", "ltc"]
+
+
 def test_the_list_trains_nothing(capsys, tmp_path):
     code, text, _ = call(capsys, "reproduce", "--budget", "paper", "--list", "--out", tmp_path / "runs")
     assert code == 0

@@ -32,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--only",
         action="append",
         metavar="PATTERN",
-        help="train only runs whose TASK/VARIANT/MODEL matches, e.g. 'psmnist/*/lrcu-*'; may be given several times",
+        help="train and measure only runs whose TASK/VARIANT/MODEL matches, e.g. 'psmnist/*/lrcu-*'; repeatable",
     )
     parser.add_argument(
         "--epochs",
@@ -67,12 +67,18 @@ def run(arguments: argparse.Namespace) -> int:
     return _draw(names, arguments)
 
 
-def _matching(specs: Sequence[RunSpec], patterns: Sequence[str] | None) -> list[RunSpec]:
+def _meant(run: RunSpec | Result, patterns: Sequence[str] | None) -> bool:
     from fnmatch import fnmatch
 
+    # A result's variant names the solver too, after a plus.
+    name = f"{run.task}/{run.variant.partition('+')[0]}/{run.model}"
+    return not patterns or any(fnmatch(name, pattern) for pattern in patterns)
+
+
+def _matching(specs: Sequence[RunSpec], patterns: Sequence[str] | None) -> list[RunSpec]:
     if not patterns:
         return list(dict.fromkeys(specs))
-    kept = [s for s in specs if any(fnmatch(f"{s.task}/{s.variant}/{s.model}", pattern) for pattern in patterns)]
+    kept = [spec for spec in specs if _meant(spec, patterns)]
     if not kept:
         known = sorted({f"{s.task}/{s.variant}/{s.model}" for s in specs})
         raise ValueError(
@@ -167,7 +173,12 @@ def _analyse(names: Sequence[str], arguments: argparse.Namespace) -> None:
     from lrcnet.paper.analysis import analyse_all
 
     if Path(arguments.out).is_dir():
-        analyse_all(names, arguments.out, tell=lambda line: print(f"measuring {line}", flush=True))
+        analyse_all(
+            names,
+            arguments.out,
+            only=lambda result: _meant(result, arguments.only),
+            tell=lambda line: print(f"measuring {line}", flush=True),
+        )
 
 
 class _Counter:

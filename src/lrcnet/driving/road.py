@@ -7,6 +7,7 @@ curvature in 1/m, left turns positive.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -23,7 +24,8 @@ SMALLEST_RADIUS, LARGEST_RADIUS = 25.0, 350.0
 SIGHT = 160
 GRID = 1.0
 _STREAM_SHAPE, _STREAM_STATE = 1, 2
-_STRETCHES = 5
+# One worn and one snowy stretch in each: how much of a road is in a bad state does not depend on its length.
+_SECTION = 200.0
 
 
 @dataclass(frozen=True)
@@ -127,9 +129,10 @@ def sample_roads(seeds: Sequence[int], length: float = 1000.0) -> Road:
     grid = torch.arange(points, dtype=torch.float64) * GRID
     knots, values = _clothoids(seeds, grid[-1].item())
     curvature = _interpolated(grid, knots, values)
-    u = uniforms(seeds, 2 + 3 * 2 * _STRETCHES, stream=_STREAM_STATE)
+    sections = math.ceil(points * GRID / _SECTION)
+    u = uniforms(seeds, 2 + sections * 2 * 3, stream=_STREAM_STATE)
     cruise, limit = between(9.0, 17.0, u[:, :1]), between(2.0, 3.2, u[:, 1:2])
-    wear, snow = (_stretches(grid, part) for part in u[:, 2:].chunk(2, 1))
+    wear, snow = (_stretches(grid, part) for part in u[:, 2:].reshape(-1, sections, 2, 3).unbind(2))
     return _assembled(curvature, cruise, limit, wear, snow)
 
 
@@ -164,10 +167,15 @@ def _interpolated(grid: Tensor, knots: Tensor, values: Tensor) -> Tensor:
 
 
 def _stretches(grid: Tensor, u: Tensor) -> Tensor:
-    """Stretches of some strength that fade in and out over 8 m, (batch, grid), 0 to 1; most of the road has none."""
-    where, size, strength = u.reshape(len(u), 3, _STRETCHES, 1).unbind(1)
-    middle, half = where * grid[-1], between(10.0, 55.0, size)
-    inside = ((half - (grid - middle).abs()) / 8.0 + 0.5).clamp(0, 1)
+    """A stretch of some strength in each section, (batch, grid), 0 to 1, fading in and out over 8 m; a third of a road.
+
+    Args:
+        grid: arc lengths, (grid,).
+        u: where in its section each stretch lies, how long and how strong it is, (batch, section, 3).
+    """
+    where, size, strength = u.unsqueeze(-1).unbind(2)
+    middle = (torch.arange(u.shape[1])[:, None] + where) * _SECTION
+    inside = ((between(10.0, 55.0, size) - (grid - middle).abs()) / 8.0 + 0.5).clamp(0, 1)
     return (inside * between(0.35, 1.0, strength)).amax(1)
 
 
