@@ -196,6 +196,22 @@ def test_a_short_ode_run_says_so():
     assert row["verdict"].conditions == ("1000 of 2000 iterations", "1 seed")
 
 
+def test_a_decaying_rate_has_a_table_of_its_own_and_stays_out_of_the_others(all_runs):
+    metrics = {"mean_absolute_error": 0.0123, "mean_absolute_error_min": 0.01, "mean_absolute_error@2000": 0.0123}
+    decayed = [
+        synthetic_runs.result(
+            "neural-ode", "lotka-volterra-periodic+cosine", "lrc-s", seed=seed, epochs=4000, metrics=metrics
+        )
+        for seed in range(3)
+    ]
+    without, found = neural_ode.render(all_runs), neural_ode.render([*all_runs, *(Finished(r) for r in decayed)])
+    assert rows_of(found, "test-error") == rows_of(without, "test-error")
+    rows = {row["learning rate"]: row for row in rows_of(found, "decaying-rate")}
+    assert set(rows) == {"constant", "cosine"}
+    assert rows["cosine"]["last"].mean == pytest.approx(0.0123)
+    assert [table.name for table in without.tables] == ["test-error", "lengths"]
+
+
 def test_every_colour_can_be_seen_on_the_light_and_on_the_dark_page():
     for look in palette.LOOKS.values():
         for background in (palette.PAPER, palette.DARK_PAPER):

@@ -15,7 +15,8 @@ class Group:
     """Runs that differ in nothing but their seed.
 
     Attributes:
-        task, variant, solver, model, budget: as in a result; the solver is "" where it is the model's own.
+        task, variant, solver, model, budget: as in a result. The solver is what stands after the variant's plus: "" for
+            the model's own solver and the task's own schedule.
         epochs: trained; iterations where the task counts these.
         runs: one per seed.
     """

@@ -185,7 +185,9 @@ def _task(variant: str, world: _World) -> Task:
         loss=curvature_loss,
         metrics={"curvature_loss": curvature_loss, "weighted_loss": weighted_curvature_loss},
         maximise=False,
-        recipe=Recipe("adamw", 5e-4, None, 1e-8, 32, 100, None, "best-validation", weight_decay=1e-6),
+        recipe=Recipe(
+            "adamw", 5e-4, None, 1e-8, 32, 100, None, "best-validation", weight_decay=1e-6, schedule="cosine"
+        ),
         citation="made by this project",
         licence="as this project",
         notes=world.notes,

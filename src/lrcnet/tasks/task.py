@@ -84,7 +84,7 @@ class Recipe:
 
     Attributes:
         optimizer: the optimiser's name.
-        learning_rate: its constant rate.
+        learning_rate: its rate, at first.
         rho: decay of RMSprop's mean square (torch calls it alpha); None for the others.
         eps: added to the denominator of the update.
         batch_size: samples per step.
@@ -92,6 +92,7 @@ class Recipe:
         iterations: training steps, or None where `epochs` counts.
         reported: which weights give the number: those after the last step or those of the best validation epoch.
         weight_decay: of AdamW.
+        schedule: of the rate, "constant" or "cosine".
     """
 
     optimizer: Literal["adam", "adamw", "rmsprop"]
@@ -103,6 +104,7 @@ class Recipe:
     iterations: int | None
     reported: Literal["last", "best-validation"]
     weight_decay: float = 0.0
+    schedule: Literal["constant", "cosine"] = "constant"
 
 
 @dataclass(frozen=True)

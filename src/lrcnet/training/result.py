@@ -28,7 +28,8 @@ class Result:
 
     Attributes:
         task: the task's name.
-        variant: the task's variant, and "+solver-unfoldings" where these are not the model's own.
+        variant: the task's variant, and after a plus the solver and the rate's schedule where these are not the model's
+            or the task's own.
         model: the model's name.
         seed: the seed.
         budget: smoke, quick, paper or custom.

@@ -94,8 +94,18 @@ class RunSpec:
         return "_".join(part for part in parts if part)
 
     def label(self) -> str:
-        """The variant as a result carries it: the task's, and the solver where it is not the model's own."""
-        return f"{self.variant}+{self.solver}" if self.solver else self.variant
+        """The variant as a result carries it: the task's, and after a plus what is not the model's or the task's own.
+
+        That is the solver, and the schedule of the rate.
+
+        >>> RunSpec("neural-ode", "spiral", "lrc-s", schedule="cosine").label()
+        'spiral+cosine'
+        """
+        from lrcnet import tasks
+
+        schedule = "" if self.schedule == tasks.find(self.task, self.variant).recipe.schedule else self.schedule
+        changed = ",".join(part for part in (self.solver, schedule) if part)
+        return f"{self.variant}+{changed}" if changed else self.variant
 
     def command(self) -> str:
         """The command line that makes this run, without the machine's paths."""
