@@ -47,3 +47,17 @@ def test_a_second_derivative_is_refused_or_right() -> None:
     )
     with pytest.raises(RuntimeError, match="once_differentiable"):
         gradient.sum().backward()
+
+
+def test_many_states_at_once_have_the_reference_slopes_and_gradients():
+    y = torch.randn(100, 2, dtype=torch.float64)
+    found = []
+    for backend in ("auto", "reference"):
+        torch.manual_seed(3)
+        field = lrcnet.LRCField(2, backend=backend).double()
+        points = y.clone().requires_grad_()
+        slopes = field(0.0, points)
+        slopes.square().sum().backward()
+        found.append([slopes.detach(), points.grad, *(p.grad for p in field.parameters())])
+    for ours, theirs in zip(*found, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-12)

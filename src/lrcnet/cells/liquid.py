@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from lrcnet import kernels, liquid
-from lrcnet.cells.base import ODECell
+from lrcnet.cells.base import ODECell, values_are_readable
 from lrcnet.errors import one_of
 from lrcnet.liquid import Circuit, Currents, LiquidParameters
 from lrcnet.solvers import SOLVERS
@@ -18,6 +18,8 @@ BACKENDS = ("auto", "fused", "reference")
 _log = logging.getLogger("lrcnet")
 _told: set[str] = set()
 _STRIDE = 1024.0
+# With gradients, an operator of its own costs more than plain operations for fewer states than this.
+_MANY = 64
 
 
 class LiquidCell(LiquidParameters, ODECell):
@@ -118,10 +120,9 @@ class LiquidCell(LiquidParameters, ODECell):
         def derivative(h: Tensor) -> Tensor:
             if fuses and not torch.is_grad_enabled():
                 moved = kernels.step(nothing[0].expand(h.shape[0], 0), h.contiguous(), _STRIDE, **arguments)
-            elif self.backend == "fused":
+            elif self.backend == "fused" or (fuses and h.shape[0] >= _MANY and values_are_readable(h)):
                 moved = kernels.scan(nothing.expand(1, h.shape[0], 0), h, _STRIDE, batch_first=False, **arguments)[0]
             else:
-                # With gradients, an operator of its own for each of many tiny steps costs more than plain operations.
                 decay, drive = self.split(values, held, h)
                 return torch.addcmul(drive, decay, h, value=-1)
             # One explicit step is h + d slope. With d a large power of two the division is exact and h, which is
