@@ -41,6 +41,28 @@ def browser():
         running.close()
 
 
+@pytest.fixture
+def open_page(browser):
+    """Opens a page offline; anything on the console, and any request beside the page's own, fails the test."""
+    contexts, complaints = [], []
+
+    def open_at(page, width=1280, scheme="light", **options):
+        size = {"width": width, "height": 844}
+        context = browser.new_context(viewport=size, color_scheme=scheme, offline=True, **options)
+        contexts.append(context)
+        tab = context.new_page()
+        tab.on("console", lambda message: complaints.append(message.text))
+        tab.on("pageerror", lambda error: complaints.append(str(error)))
+        tab.on("request", lambda r: complaints.append(r.url) if not r.url.startswith(("file:", "data:")) else None)
+        tab.goto(Path(page).as_uri())
+        return tab
+
+    yield open_at
+    for context in contexts:
+        context.close()
+    assert not complaints
+
+
 @pytest.fixture(scope="session")
 def whole_paper():
     import synthetic_runs

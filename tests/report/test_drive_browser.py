@@ -26,27 +26,13 @@ def page(tmp_path_factory):
 
 
 @pytest.fixture
-def opened(browser, page):
-    """Opens the page offline; anything on the console, and any request beside the page's own, fails the test."""
-    contexts, complaints = [], []
-
-    def open_at(width=1280, scheme="light", **options):
-        context = browser.new_context(
-            viewport={"width": width, "height": 844}, color_scheme=scheme, offline=True, **options
-        )
-        contexts.append(context)
-        tab = context.new_page()
-        tab.on("console", lambda message: complaints.append(message.text))
-        tab.on("pageerror", lambda error: complaints.append(str(error)))
-        tab.on("request", lambda r: complaints.append(r.url) if not r.url.startswith(("file:", "data:")) else None)
-        tab.goto(Path(page).as_uri())
+def opened(open_page, page):
+    def open_ready(*arguments, **options):
+        tab = open_page(page, *arguments, **options)
         tab.wait_for_selector("main[data-ready]")
         return tab
 
-    yield open_at
-    for context in contexts:
-        context.close()
-    assert not complaints
+    return open_ready
 
 
 def step(tab):

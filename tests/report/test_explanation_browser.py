@@ -1,6 +1,6 @@
 """The pages of `lrcnet explain` in a real browser: narrow and wide, light and dark, offline."""
 
-from pathlib import Path
+import functools
 
 import pytest
 from test_explanation import person_page, policy_page, small_split  # noqa: F401
@@ -10,25 +10,8 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(params=["person_page", "policy_page"])
-def opened(request, browser):
-    """Opens a page offline; anything on the console, and any request beside the page's own, fails the test."""
-    contexts, complaints = [], []
-    page = request.getfixturevalue(request.param)
-
-    def open_at(width, scheme="light"):
-        context = browser.new_context(viewport={"width": width, "height": 844}, color_scheme=scheme, offline=True)
-        contexts.append(context)
-        tab = context.new_page()
-        tab.on("console", lambda message: complaints.append(message.text))
-        tab.on("pageerror", lambda error: complaints.append(str(error)))
-        tab.on("request", lambda r: complaints.append(r.url) if not r.url.startswith(("file:", "data:")) else None)
-        tab.goto(Path(page).as_uri())
-        return tab
-
-    yield open_at
-    for context in contexts:
-        context.close()
-    assert not complaints
+def opened(request, open_page):
+    return functools.partial(open_page, request.getfixturevalue(request.param))
 
 
 @pytest.mark.parametrize("width", [320, 390, 1280])

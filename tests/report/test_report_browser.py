@@ -1,5 +1,6 @@
 """The page in a real browser: narrow and wide, light, dark and on paper."""
 
+import functools
 from pathlib import Path
 
 import pytest
@@ -8,26 +9,8 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def opened(browser, page):
-    """Opens the report offline; anything on the console, and any request beside the page's own, fails the test."""
-    contexts, complaints = [], []
-
-    def open_at(width, scheme="light"):
-        context = browser.new_context(
-            viewport={"width": width, "height": 844}, color_scheme=scheme, offline=True, reduced_motion="reduce"
-        )
-        contexts.append(context)
-        tab = context.new_page()
-        tab.on("console", lambda message: complaints.append(message.text))
-        tab.on("pageerror", lambda error: complaints.append(str(error)))
-        tab.on("request", lambda r: complaints.append(r.url) if not r.url.startswith(("file:", "data:")) else None)
-        tab.goto(Path(page).as_uri())
-        return tab
-
-    yield open_at
-    for context in contexts:
-        context.close()
-    assert not complaints
+def opened(open_page, page):
+    return functools.partial(open_page, page, reduced_motion="reduce")
 
 
 @pytest.mark.parametrize("width", [320, 390, 768, 1280])
