@@ -9,7 +9,6 @@ bends.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +25,7 @@ from lrcnet.driving.circuit import Follower, from_loop, joined
 from lrcnet.driving.drivable import Situation, check_action
 from lrcnet.driving.driver import Driver, pursuit
 from lrcnet.driving.race_car import RaceCar
-from lrcnet.driving.recording import FORMAT, UNKNOWN_SEASON, FolderPath, Recording, open_recording, write_recording
+from lrcnet.driving.recording import UNKNOWN_SEASON, FolderPath, Recording, recorded_already, write_recording
 from lrcnet.driving.road import GRID
 from lrcnet.driving.vehicle import RUNNING, STEP, State
 
@@ -164,11 +163,8 @@ def record_car_racing(
     names = [int(seed) for seed in seeds]
     settings = {"world": "carracing", "roads": names, "length": length, "noise": noise}
     target = Path(folder)
-    if (target / "recording.json").exists():
-        found = json.loads((target / "recording.json").read_text())
-        if found.get("format") != FORMAT or found.get("settings") != settings:
-            raise ValueError(f"{target.name} holds a recording of other roads or settings; choose another folder")
-        return open_recording(target)
+    if (made := recorded_already(target, settings)) is not None:
+        return made
 
     parts = [names[i : i + batch] for i in range(0, len(names), batch)]
     driven = [_driven(CarRacingWorld(part, length=length), noise) for part in parts]

@@ -105,11 +105,8 @@ def record(
     names = [int(road) for road in roads]
     settings = {"roads": names, "season": season, "length": length, "noise": noise, "mirrored": mirrored}
     target = Path(folder)
-    if (target / "recording.json").exists():
-        found = json.loads((target / "recording.json").read_text())
-        if found.get("format") != FORMAT or found.get("settings") != settings:
-            raise ValueError(f"{target.name} holds a recording of other roads or settings; choose another folder")
-        return open_recording(target)
+    if (made := recorded_already(target, settings)) is not None:
+        return made
 
     parts = [names[i : i + batch] for i in range(0, len(names), batch)]
     driven = [_driven(World(p, season=season, length=length, mirrored=mirrored), noise) for p in parts]
@@ -158,6 +155,20 @@ def _driven(world: World, noise: float) -> _Driven:
     labels["season"] = world.look.winter.numpy().astype(np.uint8).repeat(lengths)
     labels["road"] = np.array(world.seeds).repeat(lengths)
     return _Driven(world, lengths, labels, [moment.state for moment in moments])
+
+
+def recorded_already(folder: Path, settings: Mapping[str, Any]) -> Recording | None:
+    """The recording that a folder holds, or None where it holds none.
+
+    Raises:
+        ValueError: if it was made with other settings.
+    """
+    if not (folder / "recording.json").exists():
+        return None
+    found = json.loads((folder / "recording.json").read_text())
+    if found.get("format") != FORMAT or found.get("settings") != settings:
+        raise ValueError(f"{folder.name} holds a recording of other roads or settings; choose another folder")
+    return open_recording(folder)
 
 
 def write_recording(
