@@ -16,6 +16,7 @@ from lrcnet.paper.groups import Group
 from lrcnet.paper.verdict import judge_comparison
 
 if TYPE_CHECKING:
+    from lrcnet.driving import World
     from lrcnet.paper.finished import Finished
     from lrcnet.training.result import Result
     from lrcnet.training.spec import RunSpec
@@ -70,7 +71,7 @@ def analyse(folder: Path) -> dict[str, Any]:
     """Drives a policy over roads that nobody recorded, each season and noise as one batch.
 
     Returns:
-        Drives and crashes by season and noise, the clean drives of the world's own driver among them.
+        Drives and crashes by season and noise, and of the world's own driver on the same roads.
     """
     from lrcnet.driving import World, drive
     from lrcnet.training.trained import load_trained
@@ -80,13 +81,26 @@ def analyse(folder: Path) -> dict[str, Any]:
     count, length = DRIVES.get(trained.spec.budget, DRIVES["quick"])
     roads = range(FIRST_ROAD, FIRST_ROAD + count)
     cells = []
+    by_driver = {"drives": 0, "crashes": 0}
     for season in SEASONS:
+        by_driver["drives"] += count
+        by_driver["crashes"] += _driver_crashes(World(roads, season=season, length=length))
         for noise in NOISES:
             # The same roads and looks for every policy; the noise differs between seeds of training.
             ended = drive(World(roads, season=season, length=length), policy.step, noise=noise, seed=trained.spec.seed)
             crashed = int(ended.crashed.sum())
             cells.append({"season": season, "noise": noise, "drives": count, "crashes": crashed, "length": length})
-    return {"cells": cells}
+    return {"cells": cells, "driver": by_driver}
+
+
+def _driver_crashes(world: World) -> int:
+    """How often the driver of the recordings crashes, with his wandering hands and the wind."""
+    from lrcnet.driving.vehicle import ARRIVED
+    from lrcnet.driving.world import drives
+
+    for _ in drives(world, world.driver(), frames=False):
+        pass
+    return int((world.standing() != ARRIVED).sum())
 
 
 def render(runs: Sequence[Finished]) -> Rendered:
@@ -132,11 +146,20 @@ def _table(measured: Mapping[Model, Group]) -> Table:
         "Share of drives that crash, by season and variance of the noise",
         ("model", *columns, "seeds", "drives per cell"),
         rows,
-        f"{driving.WORLD} Drives of {length:g} m over roads that no recording has; a drive crashes when the car is "
-        "more than 2 m off the middle of its lane or points more than 18° away from it. Gaussian noise is added to "
-        "each pixel and colour, as a variance in units of pixels from 0 to 1, before the picture is normalised; what "
+        f"{driving.WORLD} Drives of {length:g} m over roads that no recording has{_driver(measured)}; a drive crashes "
+        "when the car is more than 2 m off the middle of its lane or points more than 18° away from it. Gaussian noise "
+        "is added to each pixel and colour, as a variance in units of pixels from 0 to 1, before the picture is normalised; what "
         "leaves the range is clipped. The paper gives one number for both seasons and drives in another simulator.",
     )
+
+
+def _driver(measured: Mapping[Model, Group]) -> str:
+    """What the world's own driver did on these roads, who is the same for all policies."""
+    for group in measured.values():
+        for run in group.runs:
+            if (found := run.analyses.get(NAME, {}).get("driver")) is not None:
+                return f" (the world's own driver crashes on {found['crashes']} of {found['drives']} of them)"
+    return ""
 
 
 def _cells(run: Finished) -> list[Mapping[str, Any]]:
