@@ -148,8 +148,9 @@ def _table(measured: Mapping[Model, Group]) -> Table:
         rows,
         f"{driving.WORLD} Drives of {length:g} m over roads that no recording has{_driver(measured)}; a drive crashes "
         "when the car is more than 2 m off the middle of its lane or points more than 18° away from it. Gaussian noise "
-        "is added to each pixel and colour, as a variance in units of pixels from 0 to 1, before the picture is normalised; what "
-        "leaves the range is clipped. The paper gives one number for both seasons and drives in another simulator.",
+        "is added to each pixel and colour, as a variance in units of pixels from 0 to 1, before the picture is "
+        "normalised; what leaves the range is clipped. The paper gives one number for both seasons and drives in "
+        "another simulator.",
     )
 
 
