@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from lrcnet.driving import STEP, Camera, State, World, from_curvature, sample_looks
-from lrcnet.driving.camera import _COLUMN, _ROW, CAMERA_AHEAD, CAMERA_HEIGHT, FOCAL, HORIZON, _painted
+from lrcnet.driving.camera import _COLUMN, _ROW, CAMERA_AHEAD, CAMERA_HEIGHT, FOCAL, HORIZON, _fraction_, _painted
 
 
 def place(arc: float, offset: float = 0.0, heading: float = 0.0, batch: int = 1) -> State:
@@ -126,3 +126,12 @@ def test_the_picture_moves_smoothly() -> None:
 def test_road_and_look_must_be_of_one_size() -> None:
     with pytest.raises(ValueError, match="they have 1 and 2"):
         Camera(from_curvature(torch.zeros(1, 400)), sample_looks([1, 2]))
+
+
+def test_a_place_in_the_texture_never_lies_beyond_it() -> None:
+    values = torch.tensor([-1e-9, -1e-30, 0.0, 3.0, -2.25, 1 - 2**-24])
+    fraction = _fraction_(values.clone())
+    assert bool(((fraction >= 0) & (fraction < 1)).all())
+    for count in (2, 512, 4096):
+        assert int((fraction * count).floor().max()) == count - 1
+    assert fraction[4] == 0.75

@@ -206,9 +206,8 @@ class Camera:
         # In periods of the texture, of which only the fraction counts.
         down = (view.along[1][part] * column).add_(view.along[0][part])
         side = (across * (1 / ACROSS)).add_(0.5)
-        down, side = down.sub_(down.floor()), side.sub_(side.floor())
-        place = down.mul_(ground.along_count).floor_().mul_(ground.across_count)
-        place += side.mul_(ground.across_count).floor_()
+        place = _fraction_(down).mul_(ground.along_count).floor_().mul_(ground.across_count)
+        place += _fraction_(side).mul_(ground.across_count).floor_()
         place += ground.first[look.texture[part], :, None]
         texel = torch.index_select(ground.texels, 0, place.int().flatten()).view(place.shape)
 
@@ -232,6 +231,11 @@ class Camera:
         weights[:, :, 0] = light
         torch.mul(light, road, out=weights[:, :, 1])
         torch.mul(light, paint, out=weights[:, :, 2])
+
+
+def _fraction_(value: Tensor) -> Tensor:
+    """value - floor(value) in its place, always below 1: of -1e-9 it would be 1 in float32, a texel too far."""
+    return value.sub_(value.floor()).clamp_max_(1 - 2**-24)
 
 
 def _painted(way: Tensor, deep: Tensor) -> Tensor:
