@@ -25,7 +25,7 @@ CLAIMED: Mapping[str, Any] = {"simulator": "VISTA"}
 CAR_RACING = "carracing"
 EFFORTS: Mapping[str, Effort | None] = {
     "smoke": None,
-    "quick": Effort(CAR_RACING, 1, epochs=5, samples=480, batch_size=4, piece=8, learning_rate=1e-3),
+    "quick": Effort(CAR_RACING, 1, epochs=10, samples=480, batch_size=4, piece=8, learning_rate=1e-3),
     "paper": Effort(CAR_RACING, 3),
 }
 FIRST_ROAD = 6 * 10**7
