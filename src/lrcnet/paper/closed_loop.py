@@ -215,7 +215,7 @@ def _picture(measured: Mapping[Model, Group]) -> Picture:
                 axes.errorbar(
                     where,
                     [100 * number.mean for number in known],
-                    yerr=[_error(number) for number in known],
+                    yerr=list(zip(*(_bar(number) for number in known), strict=True)),
                     fmt=look.marker,
                     color=look.colour,
                     capsize=2,
@@ -228,11 +228,13 @@ def _picture(measured: Mapping[Model, Group]) -> Picture:
         panels[-1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     return Picture(
         "crashes",
-        "Share of drives that crash, mean and standard deviation over seeds.",
+        "Share of drives that crash: mean over seeds, and one standard deviation to each side, cut at 0 and 100 %.",
         "Two dot plots, summer and winter, of crash likelihood against noise for each policy.",
         figure,
     )
 
 
-def _error(number: Estimate) -> float:
-    return 0.0 if number.std is None or math.isnan(number.std) else 100 * number.std
+def _bar(number: Estimate) -> tuple[float, float]:
+    """How far the error bar goes down and up, %."""
+    std = 0.0 if number.std is None or math.isnan(number.std) else number.std
+    return 100 * min(std, number.mean), 100 * min(std, 1 - number.mean)
