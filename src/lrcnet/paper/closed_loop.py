@@ -184,7 +184,7 @@ def _claims(measured: Mapping[Model, Group]) -> list[Claim]:
                 ours = [None if g is None else likelihood(g, noise) for g in groups]
                 claims.append(
                     Claim(
-                        f"Noise {noise:g}: {palette.look(model).label} crashes no more often than "
+                        f"Noise {noise:g}: {palette.look(model).label} crashes {_rarer(claimed)} than "
                         f"{palette.look(other).label}.",
                         f"{claimed[0].mean:.3f} against {claimed[1].mean:.3f}",
                         "–" if None in ours else f"{ours[0]} against {ours[1]}",
@@ -197,6 +197,11 @@ def _claims(measured: Mapping[Model, Group]) -> list[Claim]:
                     )
                 )
     return claims
+
+
+def _rarer(claimed: tuple[Estimate, Estimate]) -> str:
+    margin = claimed[1].mean - claimed[0].mean
+    return f"by {margin:.3f} less often" if margin else "no more often"
 
 
 def _picture(measured: Mapping[Model, Group]) -> Picture:
