@@ -85,7 +85,7 @@ def _policies() -> list[Measurement]:
     frames = torch.randint(256, (4, 32, HEIGHT, WIDTH, 3), dtype=torch.uint8)
     limits = {"lrcu-a": 1.05, "lrcu-s": 1.05, "ltc": 2.0}
     calls = [_step(Policy(name), frames) for name in ("lstm", *limits)]
-    base, *others = best_in_turn(*calls, repeats=3)
+    base, *others = best_in_turn(*calls, repeats=1, rounds=9)
     return [
         Measurement(f"training step of {name}, 4 x 32 frames", 1e3 * took, "ms", "LSTM", 1e3 * base, took / base, limit)
         for (name, limit), took in zip(limits.items(), others, strict=True)
