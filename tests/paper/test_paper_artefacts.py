@@ -196,6 +196,13 @@ def test_a_short_ode_run_says_so():
     assert row["verdict"].conditions == ("1000 of 2000 iterations", "1 seed")
 
 
+def test_drives_in_other_worlds_say_how_they_ended(rendered):
+    rows = rows_of(rendered["other-worlds"], "other-worlds")
+    assert {row["world"] for row in rows} == {"vista", "carracing"}
+    assert {row["noise 0.1"] for row in rows} == {"1 of 2 arrived; left the road after 90"}
+    assert {row["noise 0.2"] for row in rows} == {None}
+
+
 def test_a_decaying_rate_has_a_table_of_its_own_and_stays_out_of_the_others(all_runs):
     metrics = {"mean_absolute_error": 0.0123, "mean_absolute_error_min": 0.01, "mean_absolute_error@2000": 0.0123}
     decayed = [

@@ -19,7 +19,8 @@ from lrcnet.training.trained import load_trained
 
 def run_folder(place, task, variant, model, *, done=3, budget="smoke", options=None):
     """A run of tiny networks, as if it had been trained."""
-    spec = RunSpec(task, variant, model, budget=budget, options=options or {})
+    schedule = find(task, variant).recipe.schedule
+    spec = RunSpec(task, variant, model, budget=budget, schedule=schedule, options=options or {})
     torch.manual_seed(0)
     network = build(model, find(task, variant), **spec.options)
     place.mkdir()
