@@ -114,7 +114,10 @@ def driving_run(smoke, model, seed, variant="own", world="vista"):
         ("curvature_loss", "train_loss", "validation_loss", "validation_curvature_loss"), losses[-1]
     )
     metrics["validation_weighted_loss"] = 2 * losses[-1]
-    drives = [{"noise": n, "steps": [400, 90], "outcomes": ["arrived", "left the road"]} for n in (0.0, 0.1)]
+    drives = [
+        {"noise": n, "steps": [90, 400, 80], "outcomes": ["left the road", "arrived", "left the road"]}
+        for n in (0.0, 0.1)
+    ]
     worlds = {"world": world, "length": 200.0, "drives": drives}
     made = result(
         "driving",

@@ -199,7 +199,7 @@ def test_a_short_ode_run_says_so():
 def test_drives_in_other_worlds_say_how_they_ended(rendered):
     rows = rows_of(rendered["other-worlds"], "other-worlds")
     assert {row["world"] for row in rows} == {"vista", "carracing"}
-    assert {row["noise 0.1"] for row in rows} == {"1 of 2 arrived; left the road after 90"}
+    assert {row["noise 0.1"] for row in rows} == {"1 of 3 arrived; left the road after 90, 80"}
     assert {row["noise 0.2"] for row in rows} == {None}
 
 

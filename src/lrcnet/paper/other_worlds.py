@@ -114,10 +114,12 @@ def render(runs: Sequence[Finished]) -> Rendered:
 
 def _ended(drives: Mapping[str, Any]) -> str:
     """How many arrived, and how and when the others ended."""
-    ends = list(zip(drives["outcomes"], drives["steps"], strict=True))
-    short = [f"{outcome} after {steps}" for outcome, steps in ends if outcome != "arrived"]
-    arrived = len(ends) - len(short)
-    return "; ".join([f"{arrived} of {len(ends)} arrived", *short])
+    after: dict[str, list[int]] = {}
+    for outcome, steps in zip(drives["outcomes"], drives["steps"], strict=True):
+        after.setdefault(outcome, []).append(steps)
+    arrived = len(after.pop("arrived", []))
+    short = [f"{outcome} after {', '.join(map(str, steps))}" for outcome, steps in after.items()]
+    return "; ".join([f"{arrived} of {len(drives['steps'])} arrived", *short])
 
 
 def _own_variants() -> set[str]:
