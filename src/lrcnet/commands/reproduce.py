@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _meant(run: RunSpec | Result, patterns: Sequence[str] | None) -> bool:
     from fnmatch import fnmatch
 
-    # A result's variant names the solver too, after a plus.
+    # After a plus, a result's variant names what was not the model's or the task's own.
     name = f"{run.task}/{run.variant.partition('+')[0]}/{run.model}"
     return not patterns or any(fnmatch(name, pattern) for pattern in patterns)
 

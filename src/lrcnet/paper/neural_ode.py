@@ -52,7 +52,7 @@ DECAYING = "cosine"
 
 
 def runs(budget: str, seeds: int | None = None) -> list[RunSpec]:
-    """Six systems, LRC-S, LRC-A and the Neural ODE; the periodic one with a decaying rate too, if there is time."""
+    """Six systems, LRC-S, LRC-A and the Neural ODE; at the paper budget the periodic one with a decaying rate too."""
     from lrcnet.training.spec import RunSpec
 
     check_budget(budget)
