@@ -75,6 +75,7 @@ SOURCES: Mapping[str, Source] = MappingProxyType(
                         f"{_UCI}ml/machine-learning-databases/00196/ConfLongDemo_JSI.txt",
                         f"{_UCI}static/public/196/localization+data+for+person+activity.zip",
                     ),
+                    # The publisher states no SHA-256; the MD5 is all there is to check this one by.
                     "md5:280a677ae0d673ec9a50ada480d8a529",
                     21.5,
                 ),
@@ -91,7 +92,7 @@ SOURCES: Mapping[str, Source] = MappingProxyType(
                 RemoteFile(
                     "aclImdb_v1.tar.gz",
                     ("https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz",),
-                    "md5:7c2ac02c03563afcf9b574c7e56c153a",
+                    "sha256:c40f74a18d3b61f90feba1e17730e0d38e8b97c05fde7008942e91923d1658fe",
                     84.1,
                 ),
                 RemoteFile(
