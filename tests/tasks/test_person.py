@@ -102,6 +102,12 @@ def test_clean_split_shares_no_sequence_and_has_no_negative_gap(person_file, tmp
     assert find("person", "full-clean").recipe.reported == "best-validation"
 
 
+@pytest.mark.parametrize("variant", find("person").variants)
+def test_a_variant_that_changes_gaps_says_so(variant):
+    changes = variant.endswith("-clean") and find("person", variant).irregular
+    assert ("gaps below 0 count as 0" in find("person", variant).notes) == changes
+
+
 def test_coarse_variant_has_no_dt(coarse_file, tmp_path):
     total = len(person.windows(read_coarse(coarse_file())[:-1]))
     samples = resized("coarse", test=int(0.2 * total)).load("test", tmp_path)

@@ -45,6 +45,7 @@ class _Variant:
 
 
 _COARSE_NOTE = "coordinates cut to 10 cm, no timestamps: dt = 1"
+_GAPS_NOTE = "gaps below 0 count as 0"
 _VARIANTS: dict[str, _Variant] = {
     "full": _Variant(
         _FULL_NAMES,
@@ -65,7 +66,7 @@ _VARIANTS: dict[str, _Variant] = {
         "all",
         True,
         {"train": 6274, "validation": 1960, "test": 2031},
-        "split by sequence: each person's last take is for testing, the one before it for validation",
+        f"split by sequence: each person's last take is for testing, the one before it for validation; {_GAPS_NOTE}",
     ),
     "a01-a04": _Variant(
         _PART_NAMES + _FULL_NAMES,
@@ -79,7 +80,7 @@ _VARIANTS: dict[str, _Variant] = {
         "A01-A04",
         True,
         {"train": 717, "validation": 331, "test": 336},
-        "split by sequence: A01 and A02 for training, A03 for validation, A04 for testing",
+        f"split by sequence: A01 and A02 for training, A03 for validation, A04 for testing; {_GAPS_NOTE}",
     ),
     "coarse": _Variant(
         _COARSE_NAMES,
