@@ -7,7 +7,7 @@ import pytest
 import torch
 from scipy.integrate import solve_ivp
 
-from lrcnet.tasks.neural_ode import ALTERNATIVES, SYSTEMS, System, find, trajectory, windows
+from lrcnet.tasks.neural_ode import ALTERNATIVES, SYSTEMS, System, find, trajectory
 
 EVERY = [*SYSTEMS.values(), *ALTERNATIVES.values()]
 by_name = pytest.mark.parametrize("system", EVERY, ids=lambda s: s.name)
@@ -81,43 +81,10 @@ def test_changing_a_trajectory_does_not_change_the_next_one():
     assert trajectory("duffing")[1].abs().max() > 1
 
 
-def test_windows_are_pieces_of_the_trajectory_and_distinct():
-    _, y = trajectory("spiral")
-    first, target = windows(y, generator=torch.Generator().manual_seed(3))
-    assert first.shape == (16, 2)
-    assert target.shape == (16, 16, 2)
-    starts = [int((y == point).all(1).nonzero()[0]) for point in first]
-    assert len(set(starts)) == 16
-    for start, window in zip(starts, target, strict=True):
-        assert torch.equal(window, y[start : start + 16])
-
-
-def test_windows_follow_their_generator_only():
-    _, y = trajectory("spiral")
-    torch.manual_seed(0)
-    a = windows(y, generator=torch.Generator().manual_seed(7))[1]
-    torch.manual_seed(1)
-    b = windows(y, generator=torch.Generator().manual_seed(7))[1]
-    c = windows(y, generator=torch.Generator().manual_seed(8))[1]
-    assert torch.equal(a, b)
-    assert not torch.equal(a, c)
-
-
-def test_every_window_can_be_drawn():
-    y = torch.arange(10.0)[:, None].expand(10, 2)
-    first, _ = windows(y, 7, 4, generator=torch.Generator().manual_seed(0))
-    assert sorted(first[:, 0].tolist()) == [0, 1, 2, 3, 4, 5, 6]
-
-
 def test_errors_name_what_must_hold():
-    generator = torch.Generator()
     with pytest.raises(ValueError, match=r"must be one of \['sinusoid'.*got 'lorenz'"):
         find("lorenz")
     with pytest.raises(ValueError, match="at least 2; got 1"):
         trajectory("spiral", 1)
     with pytest.raises(ValueError, match=r"\(\.\.\., 2\); got \(3,\)"):
         SYSTEMS["spiral"].derivative(torch.zeros(3))
-    with pytest.raises(ValueError, match="has 5 windows of 16; 16 were asked for"):
-        windows(torch.zeros(20, 2), generator=generator)
-    with pytest.raises(ValueError, match="at least 1; got 0"):
-        windows(torch.zeros(20, 2), 0, generator=generator)
