@@ -6,7 +6,7 @@ import zipfile
 
 import pytest
 
-from lrcnet.tasks.unpack import unpack
+from lrcnet.tasks.unpack import unpacked
 
 
 def tar(path, *members, mode="w:gz"):
@@ -34,18 +34,31 @@ def everything_in(folder):
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
 
 
+def open_and_close(archive, scratch):
+    with unpacked(archive, scratch):
+        pass
+
+
 @pytest.mark.parametrize("mode", ["w", "w:gz", "w:xz"])
 def test_tar_is_unpacked(tmp_path, mode):
     archive = tar(tmp_path / "a.tar", ("x/y.txt", b"one"), ("z.txt", b"two"), mode=mode)
-    unpack(archive, tmp_path / "out")
-    assert everything_in(tmp_path) == ["a.tar", "out", "out/x", "out/x/y.txt", "out/z.txt"]
-    assert (tmp_path / "out/x/y.txt").read_bytes() == b"one"
+    with unpacked(archive, tmp_path) as content:
+        assert everything_in(content) == ["x", "x/y.txt", "z.txt"]
+        assert (content / "x/y.txt").read_bytes() == b"one"
+    assert everything_in(tmp_path) == ["a.tar"]
+
+
+def test_what_was_unpacked_is_gone_after_an_error_too(tmp_path):
+    archive = tar(tmp_path / "a.tar", ("x", b"1"))
+    with pytest.raises(KeyError), unpacked(archive, tmp_path):
+        raise KeyError
+    assert everything_in(tmp_path) == ["a.tar"]
 
 
 def test_zip_is_unpacked(tmp_path):
     archive = make_zip(tmp_path / "a.zip", ("x/", b""), ("x/y.txt", b"one"))
-    unpack(archive, tmp_path / "new/out")
-    assert (tmp_path / "new/out/x/y.txt").read_bytes() == b"one"
+    with unpacked(archive, tmp_path) as content:
+        assert (content / "x/y.txt").read_bytes() == b"one"
 
 
 ESCAPES = ["../evil", "x/../../evil", "/tmp/lrcnet-evil", "..\\evil", "C:\\evil", "C:evil", "\\\\host\\evil"]
@@ -59,7 +72,7 @@ def test_no_path_leaves_the_folder(tmp_path, kind, name):
     make = tar if kind == "tar" else make_zip
     archive = make(inner / "a", ("fine.txt", b"fine"), (name, b"evil"))
     with pytest.raises(ValueError, match="must stay inside the folder"):
-        unpack(archive, inner / "out")
+        open_and_close(archive, inner)
     assert everything_in(tmp_path) == ["inner", "inner/a"]
 
 
@@ -67,14 +80,14 @@ def test_no_path_leaves_the_folder(tmp_path, kind, name):
 def test_tar_links_and_devices_are_refused(tmp_path, kind):
     archive = tar(tmp_path / "a.tar", ("link", b"/etc", kind), ("link/evil", b"evil"))
     with pytest.raises(ValueError, match="'link' is a link or a device"):
-        unpack(archive, tmp_path / "out")
+        open_and_close(archive, tmp_path)
     assert everything_in(tmp_path) == ["a.tar"]
 
 
 def test_zip_links_are_refused(tmp_path):
     archive = make_zip(tmp_path / "a.zip", ("link", b"/etc", 0o120777))
     with pytest.raises(ValueError, match="'link' is a link"):
-        unpack(archive, tmp_path / "out")
+        open_and_close(archive, tmp_path)
     assert everything_in(tmp_path) == ["a.zip"]
 
 
@@ -82,7 +95,7 @@ def test_zip_links_are_refused(tmp_path):
 def test_a_second_file_of_one_name_is_refused(tmp_path, members):
     archive = tar(tmp_path / "a.tar", *members)
     with pytest.raises(ValueError, match="must name each file once"):
-        unpack(archive, tmp_path / "out")
+        open_and_close(archive, tmp_path)
     assert everything_in(tmp_path) == ["a.tar"]
 
 
@@ -98,12 +111,5 @@ def test_archive_that_is_cut_off_leaves_nothing(tmp_path, kind):
     whole = {"empty": b"", "noise": content}.get(kind) if kind in ("empty", "noise") else archive.read_bytes()
     archive.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(ValueError, match="must be a whole tar or zip archive"):
-        unpack(archive, tmp_path / "out")
+        open_and_close(archive, tmp_path)
     assert everything_in(tmp_path) == ["a"]
-
-
-def test_existing_folder_is_not_touched(tmp_path):
-    archive = tar(tmp_path / "a.tar", ("x", b"1"))
-    (tmp_path / "out").mkdir()
-    with pytest.raises(FileExistsError, match="must not exist yet"):
-        unpack(archive, tmp_path / "out")

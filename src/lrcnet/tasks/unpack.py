@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import lzma
-import os
 import shutil
 import stat
 import tarfile
@@ -84,27 +83,3 @@ def unpacked(path: Path, scratch: Path) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(staging)
-
-
-def unpack(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> Path:
-    """Unpacks an archive into a new folder, all of it or nothing.
-
-    Args:
-        path: a .zip, .tar, .tar.gz or .tar.xz file.
-        folder: must not exist yet; it appears in one step when everything is there.
-
-    Returns:
-        The folder.
-
-    Raises:
-        FileExistsError: when the folder exists.
-        ValueError: as in `unpacked`; nothing is left behind.
-    """
-    target = Path(folder)
-    if target.exists():
-        raise FileExistsError(f"the folder to unpack into must not exist yet; {target} does")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    # Staged beside the target, so that the last step is a rename within one file system.
-    with unpacked(Path(path), target.parent) as content:
-        content.rename(target)
-    return target
