@@ -107,8 +107,13 @@ def test_the_elastance_drawn_is_the_one_that_cells_use(monkeypatch):
 def test_the_papers_hyper_parameters_are_the_codes_own():
     for task, claimed in setup.CLAIMED["hyper-parameters"].items():
         ours = setup.hyper_parameters(task)
-        for name in ours.keys() & claimed.keys():
+        assert claimed.keys() <= ours.keys()
+        for name in claimed:
             assert str(ours[name]) in str(claimed[name]).split("/"), f"{name} of {task}"
+
+
+def test_the_conv_head_is_the_papers():
+    assert setup.conv_head() == list(setup.CLAIMED["conv-head"])
 
 
 @pytest.mark.parametrize(

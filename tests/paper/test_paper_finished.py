@@ -1,6 +1,7 @@
 """Finished runs, read from folders and from collected files."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -86,3 +87,25 @@ def test_groups_hold_seeds_and_nothing_else():
         ("lstm", "", "quick", 1),
     ]
     assert grouped(runs, "imdb") == []
+
+
+def with_command(run, more):
+    return replace(run, result=replace(run.result, command=f"{run.result.command} {more}"))
+
+
+def test_settings_are_never_averaged_as_if_they_were_seeds(tmp_path):
+    trial = synthetic_runs.classification_run("psmnist", "permuted", "lstm", 0, 3, "custom")
+    runs = [with_command(trial, f"--lr {rate}") for rate in ("0.0001", "0.01")]
+    groups = grouped(runs, "psmnist")
+    assert [(group.budget_label, len(group.runs)) for group in groups] == [
+        ("custom --lr 0.0001", 1),
+        ("custom --lr 0.01", 1),
+    ]
+    assert len(collect(runs, tmp_path)) == 2, "two files"
+    assert collect(runs, tmp_path) == [], "neither overwrites the other"
+    assert len(read_runs(tmp_path)) == 2
+
+
+def test_a_custom_run_does_not_push_the_papers_aside():
+    runs = [synthetic_runs.classification_run("imdb", "text", "gru", 0, 3, budget) for budget in ("custom", "paper")]
+    assert [group.budget for group in grouped(runs, "imdb")] == ["paper", "custom"]

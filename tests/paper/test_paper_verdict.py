@@ -35,6 +35,14 @@ def test_one_seed_takes_the_papers_spread_and_says_so():
     assert judge_number(PAPER, Estimate(84.61, None, 1), larger_is_better=True).word == "better"
 
 
+def test_seeds_that_scatter_widely_reproduce_no_sharp_number():
+    sharp, wide = Estimate(0.005, 0.001, 3), Estimate(0.040, 0.036, 3)
+    assert judge_number(sharp, wide, larger_is_better=False).word == "not reached"
+    assert judge_number(sharp, Estimate(0.0079, 0.002, 3), larger_is_better=False).word == "reproduced"
+    assert judge_number(Estimate(0.0, 0.0, 3), Estimate(0.01, 0.02, 3), larger_is_better=False).word == "reproduced"
+    assert judge_number(wide, Estimate(0.001, 0.036, 3), larger_is_better=False).word == "reproduced"
+
+
 def test_nothing_measured_is_open():
     assert judge_number(PAPER, None, larger_is_better=True) == Verdict("open", ("not measured",))
 
@@ -76,6 +84,11 @@ def test_a_comparison_is_judged_by_its_margin(first, word):
 
 def test_a_margin_within_the_spread_still_needs_the_right_sign():
     assert compare(80.0, 80.1, std=3.0) == "not reached"
+
+
+def test_a_wide_spread_is_no_substitute_for_half_the_margin():
+    assert compare(80.6, 80.0, std=3.0) == "not reached"
+    assert compare(80.7, 80.0, std=3.0) == "reproduced"
 
 
 def test_a_shorter_run_refutes_nothing():

@@ -133,11 +133,20 @@ def test_a_table_becomes_text_markdown_and_csv():
 
 def test_markdown_links_pictures_that_exist_and_drops_old_ones(sections, whole_paper, tmp_path):
     (tmp_path / "reproduction").mkdir()
-    (tmp_path / "reproduction" / "old.svg").write_text("<svg/>")
+    (tmp_path / "reproduction" / "elastance-old.svg").write_text("<svg/>")
     file = report.write_markdown(sections, whole_paper, tmp_path / "reproduction.md")
     linked = re.findall(r"\]\((reproduction/[^)]+)\)", file.read_text())
     assert sorted(linked) == sorted(f"reproduction/{p.name}" for p in (tmp_path / "reproduction").iterdir())
     assert all((tmp_path / name).stat().st_size < 400_000 for name in linked)
+
+
+def test_markdown_never_deletes_pictures_of_others(sections, whole_paper, tmp_path):
+    (tmp_path / "reproduction").mkdir()
+    (tmp_path / "reproduction" / "photo.svg").write_text("<svg/>")
+    report.write_markdown(sections[:1], whole_paper, tmp_path / "reproduction.md")
+    assert (tmp_path / "reproduction" / "photo.svg").exists()
+    with pytest.raises(ValueError, match=r"must be a \.md file"):
+        report.write_markdown(sections[:1], whole_paper, tmp_path / "reproduction")
 
 
 def test_an_artefact_leaves_pictures_and_tables(sections, tmp_path):

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from lrcnet.benchmarks.measure import Measurement
 
-BENCHMARKS = ("kernels", "latency", "memory", "scaling", "theory", "driving", "interpret")
+BENCHMARKS = ("kernels", "latency", "memory", "scaling", "theory", "ode", "driving", "interpret")
 
 
 def load(name: str) -> Callable[[], list[Measurement]]:

@@ -109,7 +109,7 @@ def conditions(*groups: Group) -> Conditions:
     for group in groups:
         notes |= dict.fromkeys(DIFFERENCES.get((group.task, group.variant), ()))
         if group.budget in SAMPLES and group.task in SAMPLES[group.budget]:
-            notes[f"{SAMPLES[group.budget][group.task]} training samples"] = None
+            notes[f"{SAMPLES[group.budget][group.task]} samples of each split"] = None
         whole = _whole(group)
         if group.epochs < whole:
             shorter = True
@@ -144,7 +144,7 @@ def _table(task: str, groups: Sequence[Group]) -> Table:
                     len(group.runs),
                     verdict if group.finished else Verdict("not reached", ("every run diverged",)),
                     f"{group.epochs} of {_whole(group)}",
-                    group.budget,
+                    group.budget_label,
                     group.seconds_per_epoch(),
                     group.total_seconds() / 60,
                     group.parameters,
@@ -173,6 +173,9 @@ def _table(task: str, groups: Sequence[Group]) -> Table:
     )
 
 
+_GRU = "Our GRU is torch's, which applies the reset gate after the matrix product; the paper's applies it before."
+
+
 def _table_note(task: str, groups: Sequence[Group]) -> str:
     variants = dict.fromkeys(group.variant for group in groups)
     said = [f"{variant}: {tasks.find(task, variant).notes}." for variant in variants]
@@ -180,7 +183,7 @@ def _table_note(task: str, groups: Sequence[Group]) -> str:
     rule = "; ".join(
         dict.fromkeys(f"accuracy {reported[tasks.find(task, v).recipe.reported]}" for v in variants or (None,))
     )
-    return " ".join([*said, f"{rule[0].upper()}{rule[1:]}. Times are one run's, training only."])
+    return " ".join([*said, f"{rule[0].upper()}{rule[1:]}. Times are one run's, training only.", _GRU])
 
 
 def _solver_table(groups: Sequence[Group]) -> Table | None:
@@ -194,7 +197,7 @@ def _solver_table(groups: Sequence[Group]) -> Table | None:
             accuracy(group) or "NaN",
             len(group.runs),
             f"{group.epochs} of {_whole(group)}",
-            group.budget,
+            group.budget_label,
             group.seconds_per_epoch(),
         )
         for group in sorted(groups, key=lambda g: (g.variant, g.model != "lrcu-s", g.solver))

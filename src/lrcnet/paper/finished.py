@@ -7,6 +7,7 @@ pictures, so that a report needs no weights and no raw data.
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import math
 import os
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from lrcnet.paper.analysis import read_analyses
+from lrcnet.training.files import write_text
 from lrcnet.training.result import FILE_NAME, Result
 
 METRICS_FILE = "metrics.csv"
@@ -98,7 +100,7 @@ def collect(runs: Iterable[Finished], folder: str | os.PathLike[str]) -> list[Pa
         text = _dump(content)
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.parent.mkdir(exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+            write_text(path, text)
             written.append(path)
     return written
 
@@ -178,4 +180,8 @@ def _dump(content: Mapping[str, Any]) -> str:
 
 
 def _file_name(result: Result) -> str:
-    return f"{result.variant}_{result.model}_{result.budget}_{result.epochs}_seed{result.seed}".replace("/", "-")
+    """Unique: a custom run may differ from another in its command alone."""
+    name = f"{result.variant}_{result.model}_{result.budget}_{result.epochs}_seed{result.seed}".replace("/", "-")
+    if result.budget == "custom":
+        name += f"_{hashlib.sha256(result.command.encode()).hexdigest()[:8]}"
+    return name

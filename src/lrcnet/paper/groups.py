@@ -1,13 +1,16 @@
-"""Finished runs by what may be averaged: same task, variant, solver, model, budget and length, another seed."""
+"""Finished runs by what may be averaged: same task, variant, solver, model, settings and length, another seed."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lrcnet.paper.artefact import BUDGETS
 from lrcnet.paper.estimate import Estimate, mean_over_seeds
 from lrcnet.paper.finished import Finished
+
+Key = tuple[str, str, str, str, str]
 
 
 @dataclass(frozen=True)
@@ -17,6 +20,7 @@ class Group:
     Attributes:
         task, variant, solver, model, budget: as in a result. The solver is what stands after the variant's plus: "" for
             the model's own solver and the task's own schedule.
+        settings: the flags by which a run left its task's recipe, such as "--lr 0.01".
         epochs: trained; iterations where the task counts these.
         runs: one per seed.
     """
@@ -26,6 +30,7 @@ class Group:
     solver: str
     model: str
     budget: str
+    settings: str
     epochs: int
     runs: tuple[Finished, ...]
 
@@ -38,6 +43,11 @@ class Group:
     def diverged(self) -> int:
         """How many diverged."""
         return len(self.runs) - len(self.finished)
+
+    @property
+    def budget_label(self) -> str:
+        """The budget; for runs outside the budgets also what they were set to."""
+        return self.budget if self.budget in BUDGETS else f"{self.budget} {self.settings}".rstrip()
 
     @property
     def parameters(self) -> int:
@@ -64,14 +74,14 @@ def grouped(runs: Iterable[Finished], task: str) -> list[Group]:
     A diverged run has fewer epochs than its siblings. It belongs to them all the same: it is put with the runs of the
     fewest epochs above its own, or else with the most.
     """
-    found: dict[tuple[str, str, str, str], dict[int, list[Finished]]] = {}
-    diverged: list[tuple[tuple[str, str, str, str], Finished]] = []
+    found: dict[Key, dict[int, list[Finished]]] = {}
+    diverged: list[tuple[Key, Finished]] = []
     for run in runs:
         result = run.result
         if result.task != task:
             continue
         variant, _, solver = result.variant.partition("+")
-        key = (variant, solver, result.model, result.budget)
+        key = (variant, solver, result.model, result.budget, settings(result.command))
         if result.status == "diverged":
             diverged.append((key, run))
         else:
@@ -88,5 +98,24 @@ def grouped(runs: Iterable[Finished], task: str) -> list[Group]:
     return sorted(groups, key=lambda g: (_rank(g.budget), g.variant, -g.epochs, g.model, g.solver))
 
 
+def settings(command: str) -> str:
+    """What a run's command says beyond what a group names apart: the rate, the batch, the samples, and so on.
+
+    Example:
+        >>> settings("lrcnet train imdb --model lrcu-s --variant text --lr 0.01 --seed 2 --option units=8")
+        '--lr 0.01 --option units=8'
+    """
+    words = shlex.split(command)
+    pairs = [words[i : i + 2] for i in range(3, len(words), 2)]
+    return shlex.join(word for flag, *value in pairs if flag not in _NAMED_APART for word in (flag, *value))
+
+
+_NAMED_APART = ("--model", "--variant", "--solver", "--budget", "--seed", "--epochs", "--iterations")
+
+
+# Custom runs must not push a whole table of the paper's protocol aside, but they say more than smoke does.
+_ORDER = ("paper", "quick", "custom", "smoke")
+
+
 def _rank(budget: str) -> int:
-    return -BUDGETS.index(budget) if budget in BUDGETS else -len(BUDGETS)
+    return _ORDER.index(budget)

@@ -92,7 +92,7 @@ def _how(group: Group) -> list[Cell]:
         group.metric("curvature_loss"),
         len(group.runs),
         f"{sum(best) / len(best):.1f} of {group.epochs}" if best else None,
-        group.budget,
+        group.budget_label,
         group.parameters,
     ]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 from lrcnet.paper.finished import PREDICTION_FILE
 from lrcnet.training.result import FILE_NAME, Result
@@ -34,24 +33,19 @@ def _save(place: Path, target: Path) -> bool:
     import numpy as np
     import torch
 
-    from lrcnet import models, tasks
     from lrcnet.errors import DivergenceError
     from lrcnet.tasks.neural_ode import trajectory
     from lrcnet.training.checkpoint import LAST
     from lrcnet.training.files import write_atomically
-    from lrcnet.training.folder import read_spec
+    from lrcnet.training.trained import load_trained
 
-    spec = read_spec(place)
-    if spec is None or not (place / LAST).exists():
+    if not (place / LAST).exists():
         return False
-    options: dict[str, Any] = dict(spec.options)
-    with torch.random.fork_rng(devices=[]):
-        network = models.build(spec.model, tasks.find(spec.task, spec.variant), solver=spec.solver, **options)
-    network.load_state_dict(torch.load(place / LAST, map_location="cpu", weights_only=True)["model"])
-    times, truth = trajectory(spec.variant)
+    trained = load_trained(place / LAST)
+    times, truth = trajectory(trained.spec.variant)
     try:
         with torch.no_grad():
-            states = network(truth[:1].float(), times.float(), solver="euler")[:, 0]
+            states = trained.network(truth[:1].float(), times.float(), solver="euler")[:, 0]
     except DivergenceError:
         return False
     arrays = {"times": times.numpy(), "states": states.numpy()}

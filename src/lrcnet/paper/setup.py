@@ -40,8 +40,9 @@ CLAIMED: Mapping[str, Any] = {
         "imdb": {"learning rate": 1e-3, "batch size": 64, "sequence length": 256, "epochs": 30},
         "psmnist": {"learning rate": 1e-3, "batch size": 64, "sequence length": 784, "epochs": 200},
         "lane-keeping": {
-            "learning rate": "5e-4, cosine decay",
-            "optimiser": "AdamW",
+            "learning rate": 5e-4,
+            "schedule": "cosine",
+            "optimiser": "adamw",
             "weight decay": 1e-6,
             "batch size": 32,
             "sequence length": 32,
@@ -64,8 +65,8 @@ CLAIMED: Mapping[str, Any] = {
     ),
 }
 
-# The recurrent part of the driving policy reads the conv head's features.
-DRIVING_FEATURES = 64
+# Where the code's name of a task is not the paper's.
+_TASKS = {"lane-keeping": "driving"}
 TITLES = {
     "neural-ode": "Neural-ODE tasks",
     "person": "Localization (person activity)",
@@ -87,12 +88,13 @@ def parameter_counts(task: str, model: str) -> tuple[int, int]:
     import torch
 
     from lrcnet import models, tasks
+    from lrcnet.models import policy
     from lrcnet.models.recurrent import recurrent_layer
 
     # Counting must not disturb a user's random numbers.
     with torch.random.fork_rng(devices=[]):
         if task == "lane-keeping":
-            layer = recurrent_layer(model, DRIVING_FEATURES, units=CLAIMED["units"][task][model])
+            layer = recurrent_layer(model, policy.FEATURES, units=policy.UNITS[model])
             return models.parameter_count(layer), 0
         module = models.build(model, tasks.find(task))
     embedding = getattr(module, "embedding", None)
@@ -101,33 +103,58 @@ def parameter_counts(task: str, model: str) -> tuple[int, int]:
 
 
 def units(task: str, model: str) -> Cell:
-    """Hidden units in the code; None where the task is not here yet."""
+    """Hidden units in the code."""
+    from lrcnet.models import policy
     from lrcnet.models.ode import HIDDEN, UNITS
     from lrcnet.models.recurrent import RECURRENT
 
     if task == "neural-ode":
         return UNITS if model in RECURRENT else ", ".join(map(str, (*HIDDEN, 2)))
-    return None if task == "lane-keeping" else RECURRENT[model].units
+    return policy.UNITS[model] if task == "lane-keeping" else RECURRENT[model].units
 
 
 def hyper_parameters(task: str) -> dict[str, Cell]:
-    """The code's own values under the paper's names; empty for a task that is not here yet."""
+    """The code's own values under the paper's names."""
     from lrcnet import tasks
 
-    if task not in tasks.TASKS:
-        return {}
-    found = tasks.find(task)
+    found = tasks.find(_TASKS.get(task, task))
     recipe = found.recipe
     length: dict[str, Cell] = {"iterations": recipe.iterations} if recipe.epochs is None else {"epochs": recipe.epochs}
-    optimiser = recipe.optimizer + (f", rho {recipe.rho:g}" if recipe.rho is not None else "")
     return {
         "learning rate": recipe.learning_rate,
         "batch size": recipe.batch_size,
         "sequence length": found.length,
         **length,
-        "optimiser": f"{optimiser}, eps {recipe.eps:g}",
+        "schedule": recipe.schedule,
+        "optimiser": recipe.optimizer,
+        **({} if recipe.rho is None else {"rho": recipe.rho}),
+        **({"weight decay": recipe.weight_decay} if recipe.weight_decay else {}),
+        "eps": recipe.eps,
         "weights reported": {"last": "last epoch", "best-validation": "best validation epoch"}[recipe.reported],
     }
+
+
+def conv_head() -> list[tuple[str, str]]:
+    """The layers of the driving policy's head as the code has them; activations belong to the layer before."""
+    import torch
+    from torch import nn
+
+    from lrcnet.models import policy
+
+    with torch.random.fork_rng(devices=[]):
+        head = policy.ConvHead().layers
+    rows = [("input", f"{policy.ROWS} x {policy.COLUMNS} x 3"), ("image normalisation", "mean 0, variance 1")]
+    for layer in head:
+        if isinstance(layer, nn.Conv2d):
+            shape = f"{layer.out_channels} filters, kernel {layer.kernel_size[0]}, stride {layer.stride[0]}"
+            rows.append(("convolution", shape))
+        elif isinstance(layer, nn.MaxPool2d):
+            rows.append(("max pooling", f"size {layer.kernel_size}, stride {layer.stride}"))
+        elif isinstance(layer, nn.Flatten):
+            rows.append(("flatten", "-"))
+        elif isinstance(layer, nn.Linear):
+            rows.append(("dense", f"{layer.out_features} units"))
+    return rows
 
 
 def render(runs: Sequence[Finished]) -> Rendered:
@@ -178,11 +205,14 @@ def render(runs: Sequence[Finished]) -> Rendered:
                 f"Hyper-parameters: {TITLES[task]}",
                 ("variable", "paper", "ours", "same"),
                 rows,
-                "" if ours else "This task is not part of the project yet; the paper's values are kept for it.",
             )
         )
+    layers = [
+        (name, claimed, ours, _SAME[claimed == ours])
+        for (name, claimed), (_, ours) in zip(CLAIMED["conv-head"], conv_head(), strict=True)
+    ]
     tables.append(
-        Table("conv-head", "Convolutional head of the driving policy", ("layer", "paper"), CLAIMED["conv-head"])
+        Table("conv-head", "Convolutional head of the driving policy", ("layer", "paper", "ours", "same"), layers)
     )
     return Rendered(
         tables=tables,

@@ -15,10 +15,11 @@ RULES: tuple[str, ...] = (
     "Every number is a mean ± standard deviation (n - 1) over seeds, taken at the epoch that the protocol names (the "
     "last one, or the one of best validation), never at the best test epoch.",
     "A number is reproduced if it lies within s_paper + s_ours of the paper's mean, where s are the standard "
-    "deviations; better or not reached if it lies further off, on the better or the worse side.",
+    "deviations; better or not reached if it lies further off, on the better or the worse side. On the worse side ours "
+    "counts for at most twice the paper's: seeds that scatter widely do not reproduce a sharp number.",
     "A comparison says that A is ahead of B by the paper's margin M. With our margin D and s = sqrt(s_A² + s_B²) it is "
-    "better if D > M + s, reproduced if D > 0 and D ≥ M - s, refuted if D < -s (B is ahead by more than the spread), "
-    "and otherwise not reached.",
+    "better if D > M + s, reproduced if D ≥ M - s and at least half the margin is there (D ≥ M / 2), refuted if D < -s "
+    "(B is ahead by more than the spread), and otherwise not reached.",
     "One seed has no spread: the paper's stands in for it, and the verdict says “1 seed”.",
     "A single number cannot be refuted, only missed. A run shorter than the paper's cannot refute anything either: it "
     "says not reached.",
@@ -82,10 +83,11 @@ def judge_number(
     if under.smoke:
         return Verdict("open", notes)
     gain = (ours.mean - paper.mean) * (1 if larger_is_better else -1)
-    tolerance = (paper.std or 0.0) + _spread(ours, paper)
-    if math.isnan(gain) or gain < -tolerance:
+    claimed, spread = paper.std or 0.0, _spread(ours, paper)
+    allowed = claimed + (min(spread, 2 * claimed) if claimed else spread)
+    if math.isnan(gain) or gain < -allowed:
         return Verdict("not reached", notes)
-    return Verdict("better" if gain > tolerance else "reproduced", notes)
+    return Verdict("better" if gain > claimed + spread else "reproduced", notes)
 
 
 def judge_comparison(
@@ -130,7 +132,7 @@ def judge_comparison(
     spread = math.hypot(_spread(first, paper[0]), _spread(second, paper[1]))
     if found > margin + spread:
         return Verdict("better", notes)
-    if found > 0 and found >= margin - spread:
+    if found > 0 and found >= max(margin - spread, margin / 2):
         return Verdict("reproduced", notes)
     return Verdict("refuted" if found < -spread and not under.shorter else "not reached", notes)
 

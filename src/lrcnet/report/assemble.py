@@ -72,8 +72,10 @@ def commands(runs: Sequence[Finished]) -> list[str]:
     return list(dict.fromkeys(run.result.command for run in runs))
 
 
-def reproduce_command(runs: Sequence[Finished]) -> str:
-    """The one command that makes them all, by the budget most of them have."""
+EVERYTHING = "Everything at once, each run at its budget's full length (a shorter run's own command has an --epochs):"
+
+
+def reproduce_commands(runs: Sequence[Finished]) -> list[str]:
+    """The commands that make them all: one per budget that they have, the one with most runs first."""
     budgets = Counter(run.result.budget for run in runs if run.result.budget != "custom")
-    budget = budgets.most_common(1)[0][0] if budgets else "paper"
-    return f"lrcnet reproduce --budget {budget}"
+    return [f"lrcnet reproduce --budget {budget}" for budget, _ in budgets.most_common()]

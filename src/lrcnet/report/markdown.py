@@ -6,15 +6,17 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from lrcnet import paper
 from lrcnet.paper.finished import Finished
 from lrcnet.paper.verdict import RULES
 from lrcnet.report import figures, tables
 from lrcnet.report.assemble import (
+    EVERYTHING,
     Section,
     claims_table,
     commands,
     environment_tables,
-    reproduce_command,
+    reproduce_commands,
     verdict_counts,
 )
 
@@ -27,19 +29,20 @@ What the paper *Liquid Resistance Liquid Capacitance Networks* claims, and what 
 def write_markdown(sections: Sequence[Section], runs: Sequence[Finished], path: str | os.PathLike[str]) -> Path:
     """Writes the page, and its pictures as SVG into a folder of the same name without the suffix."""
     page = Path(path)
+    if page.suffix != ".md":
+        raise ValueError(f"the page must be a .md file, but is {path}; its pictures go into a folder of that name")
     pictures = page.with_suffix("")
     pictures.mkdir(parents=True, exist_ok=True)
-    for old in pictures.glob("*.svg"):
-        old.unlink()
+    for name in paper.ARTEFACTS:
+        for old in pictures.glob(f"{name}-*.svg"):
+            old.unlink()
     counts = ", ".join(f"{count} {word}" for word, count in verdict_counts(sections).items() if count)
     parts = [HEAD, f"{len(runs)} runs; claims: {counts}.", "## How verdicts are given", _bullets(RULES)]
     for section in sections:
         parts += _section(section, pictures)
-    parts += ["## Machine, versions, commands", f"Everything: `{reproduce_command(runs)}`. Single runs:"]
+    parts += ["## Machine, versions, commands", EVERYTHING, _code(reproduce_commands(runs))]
     parts += [tables.to_markdown(table) for table in environment_tables(runs)]
-    parts.append(
-        "\n".join(["<details><summary>Commands</summary>", "", "```", *commands(runs), "```", "", "</details>"])
-    )
+    parts += ["<details><summary>The command of every single run</summary>", _code(commands(runs)), "</details>"]
     page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
     return page
 
@@ -55,6 +58,10 @@ def _section(section: Section, pictures: Path) -> list[str]:
         named = file.rename(file.with_name(f"{section.name}-{file.name}"))
         parts.append(f"![{picture.alt}]({pictures.name}/{named.name})\n\n*{picture.caption}*")
     return parts + [f"Not drawn: {reason}." for reason in rendered.skipped]
+
+
+def _code(lines: Sequence[str]) -> str:
+    return "\n".join(["```", *lines, "```"])
 
 
 def _bullets(lines: Sequence[str]) -> str:

@@ -11,11 +11,12 @@ from lrcnet.paper.finished import Finished
 from lrcnet.paper.verdict import RULES
 from lrcnet.report import figures, tables
 from lrcnet.report.assemble import (
+    EVERYTHING,
     Section,
     claims_table,
     commands,
     environment_tables,
-    reproduce_command,
+    reproduce_commands,
     verdict_counts,
 )
 from lrcnet.report.style import style_sheet
@@ -87,6 +88,6 @@ def _environment(runs: Sequence[Finished]) -> str:
     lines = "\n".join(escape(line) for line in commands(runs))
     return (
         '<section id="environment"><h2>Machine, versions, commands</h2>'
-        f"<p>Everything at once:</p><pre>{escape(reproduce_command(runs))}</pre>{shown}"
+        f"<p>{EVERYTHING}</p><pre>{escape(chr(10).join(reproduce_commands(runs)))}</pre>{shown}"
         f"<details><summary>The command of every single run</summary><pre>{lines}</pre></details></section>"
     )
