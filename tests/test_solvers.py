@@ -1,9 +1,12 @@
 """Solvers: order of convergence, exactness, agreement with SciPy, divergence."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 from scipy.integrate import solve_ivp
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import lrcnet
 from lrcnet.solvers import SOLVERS, DormandPrince, ExplicitRungeKutta, advance, solve
@@ -137,3 +140,41 @@ def test_fields_may_depend_on_time() -> None:
             absolute_tolerance=1e-8,
         )
         assert float(end[-1]) == pytest.approx(np.sin(2.0), abs=1e-3)
+
+
+class Operators(TorchDispatchMode):
+    """Counts the fused operators that run under it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.forward = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
+        self.forward += func.namespace == "lrcnet" and "backward" not in str(func)
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.skipif(lrcnet.kernels.native.unavailable() is not None, reason="the fused kernels are not built")
+@pytest.mark.parametrize(
+    ("solver", "unfolds", "elastance", "stages"), [("rk4", 1, "symmetric", 4), ("heun", 2, "asymmetric", 4)]
+)
+def test_runge_kutta_takes_its_stages_from_the_fused_kernel(
+    solver: str, unfolds: int, elastance: str, stages: int
+) -> None:
+    settings: dict[str, Any] = {"solver": solver, "unfolds": unfolds, "elastance": elastance, "dtype": torch.float64}
+    torch.manual_seed(1)
+    fused = lrcnet.LRC(3, 40, **settings)
+    plain = lrcnet.LRC(3, 40, backend="reference", **settings)
+    plain.load_state_dict(fused.state_dict())
+    x = torch.randn(5, 12, 3, dtype=torch.float64, requires_grad=True)
+    dt = torch.rand(5, 12, dtype=torch.float64, requires_grad=True)
+    found = []
+    for layer in (fused, plain):
+        with Operators() as operators:
+            output, _ = layer(x, dt=dt)
+        assert operators.forward == (5 * stages if layer is fused else 0)
+        found.append((output, *torch.autograd.grad(output.square().sum(), [x, dt, *layer.parameters()])))
+    for ours, theirs in zip(*found, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-11, atol=1e-12)
+    one_by_one = fused.cells[0](x[0], dt=dt[0])
+    torch.testing.assert_close(one_by_one, found[1][0][0], rtol=1e-11, atol=1e-12)

@@ -153,6 +153,10 @@ FIELD_SOLVERS: tuple[str, ...] = tuple(
 )
 
 
+STAGED = tuple(name for name, method in SOLVERS.items() if isinstance(method, ExplicitRungeKutta) and method.order > 1)
+"""Solvers whose step has several explicit stages."""
+
+
 def advance(solver: str, split: Split, h: Tensor, dt: StepSize, unfolds: int) -> Tensor:
     """The state after dt (a number or (B, 1)), in `unfolds` equal steps of the named solver."""
     method = SOLVERS[solver]

@@ -69,20 +69,30 @@ class Cell(nn.Module, ABC):
         This is the plain loop. `batch_major` says that the caller keeps samples together in memory; it changes the
         strides of the answer, nothing else.
         """
-        values = self.values()
+        step = self.stepper(x)
         start, states = h, []
-        # Cut once, not at each step: the gradient of every held[t] would be as large as that of the whole.
-        held = self.hold(values, x).unbind() if self.holds_sequence else None
-        readings, gaps = x.unbind(), dt.unsqueeze(-1).unbind() if isinstance(dt, Tensor) else None
-        for t, reading in enumerate(readings):
-            contribution = self.hold(values, reading) if held is None else held[t]
-            h = self.advance(values, contribution, h, dt if gaps is None else gaps[t])
+        gaps = dt.unsqueeze(-1).unbind() if isinstance(dt, Tensor) else None
+        for t in range(x.shape[0]):
+            h = step(t, h, dt if gaps is None else gaps[t])
             states.append(h)
         if not states:
             return x.new_empty(0, *h.shape)
         whole = torch.stack(states, 1).transpose(0, 1) if batch_major else torch.stack(states)
         warn_if_diverged(x, start, dt, whole)
         return whole
+
+    def stepper(self, x: Tensor) -> Callable[[int, Tensor, float | Tensor], Tensor]:
+        """How the plain loop steps through x (T, B, n): (t, h, dt) -> h, all that can be prepared prepared."""
+        values = self.values()
+        # Cut once, not at each step: the gradient of every held[t] would be as large as that of the whole.
+        held = self.hold(values, x).unbind() if self.holds_sequence else None
+        readings = x.unbind()
+
+        def step(t: int, h: Tensor, dt: float | Tensor) -> Tensor:
+            contribution = self.hold(values, readings[t]) if held is None else held[t]
+            return self.advance(values, contribution, h, dt)
+
+        return step
 
     def _one_step(self, x: Tensor, h: Tensor, dt: float | Tensor) -> Tensor:
         values = self.values()

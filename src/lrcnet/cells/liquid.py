@@ -11,7 +11,7 @@ from lrcnet import kernels, liquid
 from lrcnet.cells.base import ODECell, values_are_readable
 from lrcnet.errors import one_of
 from lrcnet.liquid import Circuit, Currents, LiquidParameters
-from lrcnet.solvers import SOLVERS
+from lrcnet.solvers import SOLVERS, STAGED, ExplicitRungeKutta
 
 BACKENDS = ("auto", "fused", "reference")
 
@@ -20,6 +20,8 @@ _told: set[str] = set()
 _STRIDE = 1024.0
 # With gradients, an operator of its own costs more than plain operations for fewer states than this.
 _MANY = 64
+# And for a stage of a step with fewer synapses, over all samples, than this.
+_MANY_SYNAPSES = 16_384
 
 
 class LiquidCell(LiquidParameters, ODECell):
@@ -91,7 +93,7 @@ class LiquidCell(LiquidParameters, ODECell):
         return liquid.affine(h, self.output_scale, self.output_shift) if self.maps_output else h
 
     def scan(self, x: Tensor, h: Tensor, dt: float | Tensor, *, batch_major: bool = False) -> Tensor:
-        if not self._fuses(x):
+        if self._fuses_stages(x) or not self._fuses(x):
             return super().scan(x, h, dt, batch_major=batch_major)
         if not batch_major:
             return kernels.scan(x, h, dt, batch_first=False, **self._kernel_arguments())
@@ -99,7 +101,28 @@ class LiquidCell(LiquidParameters, ODECell):
         states = kernels.scan(x.transpose(0, 1), h, dt, batch_first=True, **self._kernel_arguments())
         return states.transpose(0, 1)
 
+    def stepper(self, x: Tensor) -> Callable[[int, Tensor, float | Tensor], Tensor]:
+        if not self._fuses_stages(x):
+            return super().stepper(x)
+        method = SOLVERS[self.solver]
+        assert isinstance(method, ExplicitRungeKutta)  # by _fuses_stages
+        arguments = self._kernel_arguments(self.values()) | {"solver": "euler", "unfolds": 1}
+        readings = x.unsqueeze(1).unbind()
+
+        def step(t: int, h: Tensor, dt: float | Tensor) -> Tensor:
+            def slope(_: Any, state: Tensor) -> Tensor:
+                moved = kernels.scan(readings[t], state, _STRIDE, batch_first=False, **arguments)[0]
+                return _slope(state, moved)
+
+            for _ in range(self.unfolds):
+                h = method.field_step(slope, 0.0, h, dt / self.unfolds)
+            return h
+
+        return step
+
     def _one_step(self, x: Tensor, h: Tensor, dt: float | Tensor) -> Tensor:
+        if self._fuses_stages(x.unsqueeze(0)):
+            return self.stepper(x.unsqueeze(0))(0, h, dt)
         if not self._fuses(x):
             return super()._one_step(x, h, dt)
         arguments = self._kernel_arguments()
@@ -125,9 +148,7 @@ class LiquidCell(LiquidParameters, ODECell):
             else:
                 decay, drive = self.split(values, held, h)
                 return torch.addcmul(drive, decay, h, value=-1)
-            # One explicit step is h + d slope. With d a large power of two the division is exact and h, which is
-            # subtracted again, costs the slope no digits.
-            return (moved - h) / _STRIDE
+            return _slope(h, moved)
 
         return derivative
 
@@ -167,6 +188,12 @@ class LiquidCell(LiquidParameters, ODECell):
             "negative_dt": "allow" if self.negative_dt == "allow" else "error",
         }
 
+    def _fuses_stages(self, x: Tensor) -> bool:
+        """Whether each stage of a Runge-Kutta step over x (T, B, n) is to be an operator of its own."""
+        if self.backend != "auto" or self.solver not in STAGED or kernels.reasons(x, solver="euler"):
+            return False
+        return x.shape[1] * (self.input_size + self.hidden_size) * self.hidden_size >= _MANY_SYNAPSES
+
     def _fuses(self, x: Tensor) -> bool:
         """Whether the fused kernel serves this call.
 
@@ -191,6 +218,15 @@ class LiquidCell(LiquidParameters, ODECell):
             f"{self.input_size}, {self.hidden_size}, elastance={self.elastance!r}, solver={self.solver!r}, "
             f"unfolds={self.unfolds}, backend={self.backend!r}"
         )
+
+
+def _slope(h: Tensor, moved: Tensor) -> Tensor:
+    """dh/dt out of one explicit step of size _STRIDE.
+
+    That step is h + d slope: with d a large power of two the division is exact and h, which is subtracted again, costs
+    the slope no digits.
+    """
+    return (moved - h) / _STRIDE
 
 
 class LTCCell(LiquidCell):
