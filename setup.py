@@ -14,6 +14,7 @@ FLAGS = [
     "-fvisibility=hidden",
     "-fno-math-errno",
     "-fno-trapping-math",
+    "-ffp-contract=fast",
     "-Wall",
     "-Wextra",
     "-Wno-psabi",

@@ -231,12 +231,13 @@ class LiquidLayer(RecurrentLayer):
             or not (batched or len(shape) == 1)
             or shape[-1] != self.input_size
             or not (dt is None or (isinstance(dt, float) and 0 <= dt < float("inf")))
-            or not (state is None or (state.shape == expected and state.dtype is x.dtype))
+            or not (state is None or (state.shape == expected and state.dtype is x.dtype and state.is_cpu))
             or under_autocast(x)
         ):
             return None
         cell = cells._modules["0"]
-        if cell._parameters["k"].dtype is not x.dtype:
+        k = cell._parameters["k"]
+        if k.dtype is not x.dtype or not k.is_cpu:
             return None
         start = x.new_zeros(expected) if state is None else state
         new = cell.stream(x if batched else x.unsqueeze(0), start, 1.0 if dt is None else dt)

@@ -32,7 +32,7 @@ def _shapes() -> list[Measurement]:
         plain = lrcnet.LRCU(inputs, units, batch_first=True, backend="reference")
         lstm = torch.nn.LSTM(inputs, lstm_units, batch_first=True)
         ours, theirs = best_in_turn(training_step(fused, x), training_step(lstm, x))
-        loop, ours_again = best_in_turn(training_step(plain, x), training_step(fused, x), repeats=2, rounds=1)
+        loop, ours_again = best_in_turn(training_step(plain, x), training_step(fused, x), repeats=7, rounds=1)
         against = f"LSTM {lstm_units}"
         found += [
             Measurement(what, ours * 1e3, "ms", against, theirs * 1e3, ours / theirs, most),

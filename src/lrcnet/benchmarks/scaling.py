@@ -59,7 +59,7 @@ def _lengths() -> list[Measurement]:
     best = dict.fromkeys(LENGTHS, float("inf"))
     for _ in range(3):
         for length, step in steps.items():
-            (time,) = best_in_turn(step, repeats=max(2, 30_000 // length), rounds=1)
+            (time,) = best_in_turn(step, repeats=max(3, 30_000 // length), rounds=1)
             best[length] = min(best[length], time / length * 1e6)
     shortest = best[LENGTHS[0]]
     return [

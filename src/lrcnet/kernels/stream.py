@@ -50,7 +50,7 @@ def step(
     # One by one and without a loop: this is most of what a step of one sample costs.
     sound = (
         (dtype is torch.float32 or dtype is torch.float64)
-        and x.is_cpu
+        and (x.is_cpu and h.is_cpu and a.is_cpu and b.is_cpu and g.is_cpu and k.is_cpu and g_l.is_cpu and e_l.is_cpu)
         and a.numel() == b.numel() == g.numel() == k.numel() == size
         and a.dtype is b.dtype is g.dtype is k.dtype is g_l.dtype is e_l.dtype is h.dtype is dtype
         and (a.is_contiguous() and b.is_contiguous() and g.is_contiguous() and k.is_contiguous())
@@ -70,8 +70,11 @@ def step(
         )
     step_address, step_stride, step_value = 0, 0, 1.0
     if isinstance(dt, Tensor):
-        if dt.dtype is not dtype or dt.shape not in ((), (batch,)):
-            raise ValueError(f"dt must be a number or have shape {(batch,)} and {dtype}, but has {tuple(dt.shape)}")
+        if dt.dtype is not dtype or dt.shape not in ((), (batch,)) or not dt.is_cpu:
+            raise ValueError(
+                f"dt must be a number or have shape {(batch,)} and {dtype}, on the CPU, but has {tuple(dt.shape)}, "
+                f"{dt.dtype}, on {dt.device}"
+            )
         step_address, step_stride = dt.data_ptr(), dt.stride(0) if dt.dim() else 0
         if negative_dt == "error" and bool((dt < 0).any()):
             sample = int((dt.expand(batch) < 0).nonzero()[0])
@@ -120,4 +123,4 @@ def _sound(tensor: Tensor | None, size: int, dtype: torch.dtype, wanted: bool) -
     """Whether an optional tensor is there just when it is wanted, and as it must be."""
     if tensor is None or not wanted:
         return tensor is None and not wanted
-    return tensor.numel() == size and tensor.dtype is dtype and tensor.is_contiguous()
+    return tensor.numel() == size and tensor.dtype is dtype and tensor.is_cpu and tensor.is_contiguous()

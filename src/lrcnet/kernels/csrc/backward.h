@@ -252,9 +252,14 @@ struct Backward {
     give(to.k_eps, all.k_eps, q.k_eps, s.m);
     give(to.scale, all.scale, nullptr, s.n);
     give(to.shift, all.shift, nullptr, s.n);
-    if (to.o)
-      for (index_t j = 0; j < s.m + s.n; ++j)
-        std::memcpy(static_cast<T*>(to.o) + j * s.m, all.o + j * s.mp, static_cast<std::size_t>(s.m) * sizeof(T));
+    for (index_t j = 0; to.o && j < s.m + s.n; ++j) {
+      T* row = static_cast<T*>(to.o) + j * s.m;
+      const std::size_t bytes = static_cast<std::size_t>(s.m) * sizeof(T);
+      if (elastic)
+        std::memcpy(row, all.o + j * s.mp, bytes);
+      else
+        std::memset(row, 0, bytes);
+    }
   }
 
   struct AllSums {

@@ -20,7 +20,7 @@ void step(const Problem& q, bool is_double, const void* h, void* out, void* scra
     step_batch<float>(q, static_cast<const float*>(h), static_cast<float*>(out), static_cast<float*>(scratch));
 }
 
-// The sigmoid alone, the way the synapses use it: what the benchmark calls the limit.
+// The sigmoid alone, the way the synapses use it for arguments of ordinary size: what the benchmark calls the limit.
 template <class T>
 void sigmoids_of(const T* from, T* to, index_t count) {
   constexpr index_t W = kLanes<T>;
@@ -29,7 +29,7 @@ void sigmoids_of(const T* from, T* to, index_t count) {
   for (; i + N * W <= count; i += N * W) {
     Vec<T> t[N];
     for (int v = 0; v < N; ++v) t[v] = -load(from + i + v * W);
-    sigmoid_of_minus<T, true, N>(t);
+    sigmoid_of_minus<T, false, N>(t);
     for (int v = 0; v < N; ++v) store(to + i + v * W, t[v]);
   }
   for (; i < count; i += W) store_part(to + i, sigmoid<T>(load_part(from + i, count - i)), count - i);

@@ -55,12 +55,16 @@ struct Count {
   static constexpr int value = N;
 };
 
-// Samples that share one load of a weight: as many as the register file holds accumulators for.
+// Samples that share one load of a weight: as many as the register file holds accumulators for, beside two sigmoids on
+// their way. With 16 registers a third sample already spills.
+#ifndef LRCNET_SHARED
 #if defined(__AVX512F__) || defined(__aarch64__)
-constexpr int kShared = 6;
+#define LRCNET_SHARED 6
 #else
-constexpr int kShared = 4;
+#define LRCNET_SHARED 2
 #endif
+#endif
+constexpr int kShared = LRCNET_SHARED;
 
 template <class T>
 constexpr index_t padded(index_t count) {
@@ -148,9 +152,17 @@ LRCNET_INLINE Vec<T> reciprocal(Vec<T> d) {
 }
 
 #if defined(__AVX512F__) && LRCNET_VECTOR_BYTES == 64
+#define LRCNET_ESTIMATE
+LRCNET_INLINE Vec<float> estimate(Vec<float> d) { return (Vec<float>)_mm512_maskz_rcp14_ps(0xffff, (__m512)d); }
+#elif defined(LRCNET_ESTIMATE)
+// The same fourteen bits from a division, so that tests can run this path where the machine has no such instruction.
+LRCNET_INLINE Vec<float> estimate(Vec<float> d) { return (Vec<float>)((IVec<float>)(1.0f / d) & ~0x1ff); }
+#endif
+
+#if defined(LRCNET_ESTIMATE)
 template <>
 LRCNET_INLINE Vec<float> reciprocal<float>(Vec<float> d) {
-  const Vec<float> r = (Vec<float>)_mm512_maskz_rcp14_ps(0xffff, (__m512)d);
+  const Vec<float> r = estimate(d);
   const Vec<float> left = 1.0f - d * r;
   return r + r * left;
 }

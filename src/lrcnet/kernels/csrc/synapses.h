@@ -15,6 +15,7 @@ template <class T>
 struct Rows {
   index_t count;    // rows
   index_t vectors;  // vectors of postsynaptic units
+  index_t last;     // units in the last of them
   const T* packed;  // forward: [vector][row][plane][lane]; backward: [row][vector][plane][lane]
   const T* a_bound; // [row]: max_i |a|
   const T* b_bound; // [row]: max_i |b|
@@ -33,7 +34,7 @@ void pack_rows(Rows<T>& rows, bool row_major, const T* a, const T* b, const T* g
   const index_t vectors = padded<T>(m) / W;
   for (index_t j = 0; j < count; ++j) {
     const index_t row = (first + j) * m;
-    Vec<T> a_most = {}, b_most = {};
+    Vec<T> a_most = {}, b_most = {}, poison = {};
     for (index_t v = 0; v < vectors; ++v) {
       T* to = packed + (row_major ? j * vectors + v : v * count + j) * kPlanes * W;
       const index_t here = m - v * W, at = row + v * W;
@@ -43,19 +44,21 @@ void pack_rows(Rows<T>& rows, bool row_major, const T* a, const T* b, const T* g
       store(to + kB * W, bv);
       store(to + kG * W, gv < T(0) ? Vec<T>{} : gv);
       store(to + kK * W, load_part(k + at, here));
-      // A NaN must win, so that the bound fails and the clamping path, which passes NaN on, is taken.
-      a_most = absolute<T>(av) <= a_most ? a_most : absolute<T>(av);
-      b_most = absolute<T>(bv) <= b_most ? b_most : absolute<T>(bv);
+      a_most = absolute<T>(av) > a_most ? absolute<T>(av) : a_most;
+      b_most = absolute<T>(bv) > b_most ? absolute<T>(bv) : b_most;
+      // A maximum forgets a NaN; a sum keeps it. It makes the bound fail, so that the clamping path, which passes NaN on
+      // and keeps the other units right, is taken.
+      poison += av * T(0) + bv * T(0);
     }
     T a_row = 0, b_row = 0;
     for (index_t l = 0; l < W; ++l) {
-      if (!(magnitude(a_most[l]) <= a_row)) a_row = a_most[l];
-      if (!(magnitude(b_most[l]) <= b_row)) b_row = b_most[l];
+      if (a_most[l] > a_row) a_row = a_most[l];
+      if (b_most[l] > b_row) b_row = b_most[l];
     }
-    bounds[j] = a_row;
+    bounds[j] = a_row + sum_lanes<T>(poison);
     bounds[count + j] = b_row;
   }
-  rows = {count, vectors, packed, bounds, bounds + count};
+  rows = {count, vectors, m - (vectors - 1) * W, packed, bounds, bounds + count};
 }
 
 // Whether some |a y + b| may pass the limit within which exp needs no clamp. NaN counts as passing it.
@@ -151,7 +154,7 @@ void differentiate_synapses_of(const Rows<T>& rows, const T* y, index_t y_stride
   const index_t stride = rows.vectors * W;
   for (index_t j = 0; j < rows.count; ++j) {
     if (WantY) std::memset(lanes, 0, static_cast<std::size_t>(points * W) * sizeof(T));
-    for (index_t v = 0; v < rows.vectors; ++v) {
+    for (index_t v = rows.vectors - 1; v >= 0; --v) {
       const index_t at = (j * rows.vectors + v) * kPlanes * W;
       const T* weights = rows.packed + at;
       const Vec<T> a = load(weights + kA * W), b = load(weights + kB * W);
@@ -166,6 +169,9 @@ void differentiate_synapses_of(const Rows<T>& rows, const T* y, index_t y_stride
         differentiate_points<T, 1, Clamp, WantY>(a, b, g, k, y + p * y_stride + j, y_stride, gf + p * stride + v * W,
                                                  gu + p * stride + v * W, stride, lanes + p * W, sum);
       for (int plane = 0; plane < kPlanes; ++plane) store(sums + at + plane * W, load(sums + at + plane * W) + sum[plane]);
+      // The last vector comes first, while nothing else is in its padding: an infinite y would leave a NaN there.
+      if (WantY && v == rows.vectors - 1 && rows.last < W)
+        for (p = 0; p < points; ++p) store(lanes + p * W, masked<T>(load(lanes + p * W), lanes_below<T>(rows.last)));
     }
     if (WantY)
       for (index_t p = 0; p < points; ++p) dy[p * dy_stride + j] -= sum_lanes<T>(load(lanes + p * W));

@@ -45,7 +45,8 @@ struct Found {
 int inspect(dl_phdr_info* info, std::size_t, void* data) {
   Found& found = *static_cast<Found*>(data);
   const char* name = std::strrchr(info->dlpi_name, '/');
-  if (!name || (std::strncmp(name, "/libgomp", 8) && std::strncmp(name, "/libiomp", 8))) return 0;
+  if (!name || (std::strncmp(name, "/libgomp", 8) && std::strncmp(name, "/libiomp", 8) && std::strncmp(name, "/libomp", 7)))
+    return 0;
   const bool of_torch = std::strstr(info->dlpi_name, "/torch/") != nullptr || std::strstr(info->dlpi_name, "/torch.libs/") != nullptr;
   if ((found.path[0] && !(of_torch && !found.of_torch)) || std::strlen(info->dlpi_name) >= sizeof found.path) return 0;
   std::strcpy(found.path, info->dlpi_name);
