@@ -3,12 +3,15 @@
 import hashlib
 import http.server
 import io
+import os
 import threading
+import time
 import zipfile
 from pathlib import Path
 
 import pytest
 
+from lrcnet.cli import main
 from lrcnet.tasks import download, sources
 from lrcnet.tasks.sources import RemoteFile, Source
 
@@ -182,6 +185,63 @@ def test_folder_comes_from_argument_then_environment_then_cache(offer, tmp_path,
     monkeypatch.setenv("LRCNET_DATA", str(tmp_path / "named"))
     assert download.target_folder(origin) == tmp_path / "named/mnist"
     assert download.target_folder(origin, tmp_path / "given") == tmp_path / "given/mnist"
+
+
+def test_what_a_killed_download_left_is_removed_after_a_day(offer, tmp_path):
+    offer("/good.bin")
+    long_ago = time.time() - 2 * 24 * 3600
+    for name in ("killed", "alive"):
+        scratch = tmp_path / "mnist" / f".downloading-{name}"
+        scratch.mkdir(parents=True)
+        (scratch / "file.bin").write_bytes(b"half")
+        os.utime(scratch, (long_ago, long_ago))
+    # A slow download changes its file, not its folder.
+    os.utime(tmp_path / "mnist/.downloading-killed/file.bin", (long_ago, long_ago))
+    download.get("psmnist", tmp_path, progress=False)
+    found = sorted(path.name for path in (tmp_path / "mnist").iterdir())
+    assert found == [".downloading-alive", "file.bin"]
+
+
+@pytest.fixture
+def two_folders(tmp_path, monkeypatch):
+    """The folders of LRCNET_DATA and of the cache."""
+    monkeypatch.setattr(sources, "cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setenv("LRCNET_DATA", str(tmp_path / "named"))
+    return tmp_path / "named", tmp_path / "cache"
+
+
+def test_status_looks_where_the_tasks_look(offer, two_folders):
+    offer("/good.bin")
+    named, cache = two_folders
+    download.get("psmnist", cache, progress=False)
+    assert download.status("psmnist") == {"file.bin": "intact"}
+    (named / "mnist").mkdir(parents=True)
+    (named / "mnist/file.bin").write_bytes(b"mine")
+    assert download.status("psmnist") == {"file.bin": "intact"}
+    assert download.status("psmnist", named) == {"file.bin": "other"}
+
+
+def test_the_list_shows_sizes_home_pages_and_what_can_be_read(two_folders, capsys):
+    named, cache = two_folders
+    files = (
+        named / "imdb/aclImdb_labeled.tar.xz",
+        cache / "imdb/imdb_word_index.json",
+        named / "person_activity/ConfLongDemo_JSI_A01-A04.csv.xz",
+    )
+    for path in files:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    assert main(["data", "list"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith(f"looked in {named}, then {cache}\n")
+    person, rest = shown.split("person: ")[1].split("imdb: ")
+    imdb, psmnist = rest.split("psmnist: ")
+    assert "variants that can be read: a01-a04, a01-a04-clean\n" in person
+    assert "ConfLongDemo_JSI.txt, 21.5 MB: not here\n" in person
+    assert "home page: https://archive.ics.uci.edu/dataset/196/" in person
+    assert "imdb_word_index.json, 1.6 MB: here, with another checksum\n" in imdb
+    assert "variants that can be read: text\n" in imdb
+    assert "variants that can be read: none\n" in psmnist
 
 
 @pytest.mark.parametrize(("gone", "progress"), [("pooch", False), ("tqdm", True)])

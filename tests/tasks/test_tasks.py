@@ -11,7 +11,7 @@ import torch
 from torch.utils.data import BatchSampler, DataLoader, SequentialSampler
 
 from lrcnet.tasks import TASKS, Samples, find, measures, sources
-from lrcnet.tasks.sources import SOURCES, cache_folder, find_file, locate
+from lrcnet.tasks.sources import SOURCES, cache_folder, find_file
 
 EVERY = [find(name, variant) for name in TASKS for variant in TASKS[name].variants]
 each_task = pytest.mark.parametrize("task", EVERY, ids=lambda t: f"{t.name}/{t.variant}")
@@ -140,19 +140,17 @@ def test_data_is_looked_for_in_argument_then_environment_then_cache(tmp_path, mo
     with pytest.raises(
         FileNotFoundError, match=r"cache; get the official files with `lrcnet data get psmnist`, or point"
     ):
-        locate("psmnist")
-    folders = {}
-    for where in ("cache", "named", "given"):
-        folders[where] = tmp_path / where / "mnist"
-        folders[where].mkdir(parents=True)
-    assert locate("psmnist") == folders["cache"]
+        find_file("psmnist", ["x"])
+    files = {where: tmp_path / where / "mnist" / "x" for where in ("cache", "named", "given")}
+    for file in files.values():
+        file.parent.mkdir(parents=True)
+    files["cache"].touch()
     monkeypatch.setenv("LRCNET_DATA", str(tmp_path / "named"))
-    assert locate("psmnist") == folders["named"]
-    assert locate("psmnist", tmp_path / "given") == folders["given"]
-    (folders["cache"] / "x").touch()
-    assert find_file("psmnist", ["y", "x"]) == folders["cache"] / "x"
-    (folders["named"] / "x").touch()
-    assert find_file("psmnist", ["y", "x"]) == folders["named"] / "x"
+    assert find_file("psmnist", ["y", "x"]) == files["cache"], "a named folder without the file is passed over"
+    files["named"].touch()
+    assert find_file("psmnist", ["y", "x"]) == files["named"]
+    files["given"].touch()
+    assert find_file("psmnist", ["y", "x"], tmp_path / "given") == files["given"]
 
 
 def test_explicit_folder_is_the_only_one_searched(tmp_path, monkeypatch):
@@ -166,7 +164,6 @@ def test_explicit_folder_is_the_only_one_searched(tmp_path, monkeypatch):
 def test_tasks_own_folder_and_single_files_will_do(tmp_path):
     file = tmp_path / SOURCES["psmnist"].files[0].name
     file.touch()
-    assert locate("psmnist", tmp_path) == tmp_path
     assert find_file("psmnist", [file.name], tmp_path) == file
     assert find_file("psmnist", [file.name], file) == file
 
@@ -195,7 +192,7 @@ def test_sources_are_official_and_checked(name):
 
 def test_task_without_files_has_no_source():
     with pytest.raises(ValueError, match=r"must be one of \['person', 'imdb', 'psmnist'\]; got 'neural-ode'"):
-        locate("neural-ode")
+        find_file("neural-ode", ["x"])
 
 
 @pytest.mark.parametrize("name", SOURCES)
@@ -207,6 +204,17 @@ def test_real_files_have_the_official_checksums(real_data, name):
         kind, _, digest = file.checksum.partition(":")
         content = (real_data / SOURCES[name].folder / file.name).read_bytes()
         assert hashlib.new(kind, content).hexdigest() == digest
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_given_files_have_the_checksums_listed_beside_them(real_data, real_file, name):
+    lines = [line.split() for line in real_file("SHA256SUMS").read_text().splitlines()]
+    listed = {real_data / path: digest for digest, path in lines}
+    files = [path for path in listed if path.parent.name == SOURCES[name].folder and path.exists()]
+    if not files:
+        pytest.skip(f"no listed file of {name} is in {real_data.name}")
+    for path in files:
+        assert hashlib.sha256(path.read_bytes()).hexdigest() == listed[path], path.name
 
 
 def test_import_is_light():

@@ -5,6 +5,8 @@ import argparse
 HELP = "list the data sets of the tasks, or download one from its official source"
 EXAMPLE = "lrcnet data get psmnist --data ~/data"
 
+STATES = {"intact": "intact", "other": "here, with another checksum", "missing": "not here"}
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="list|get", required=True)
@@ -23,9 +25,13 @@ def run(arguments: argparse.Namespace) -> int:
         folder = download.get(arguments.name, arguments.data)
         print(f"{arguments.name} is in {folder}")
         return 0
+    print(f"looked in {', then '.join(map(str, sources.search_path(arguments.data)))}")
     for name, source in sources.SOURCES.items():
         print(f"{name}: {source.citation}")
+        print(f"  home page: {source.homepage}")
         print(f"  licence: {source.licence}")
-        for file, state in download.status(name, arguments.data).items():
-            print(f"  {file}: {state}")
+        states = download.status(name, arguments.data)
+        for file in source.files:
+            print(f"  {file.name}, {file.megabytes:g} MB: {STATES[states[file.name]]}")
+        print(f"  variants that can be read: {', '.join(download.readable(name, arguments.data)) or 'none'}")
     return 0

@@ -11,15 +11,19 @@ import importlib.util
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from .sources import ENVIRONMENT, RemoteFile, Source, cache_folder, source
+from . import Task, find
+from .sources import ENVIRONMENT, RemoteFile, Source, cache_folder, find_file, search_path, source
 from .unpack import unpacked
 
 _TIMEOUT = 60  # seconds without an answer
+_SCRATCH = ".downloading-"
+_ABANDONED = 24 * 3600  # seconds without a change: no download that is alive waits that long
 
 
 class DownloadError(OSError):
@@ -56,11 +60,25 @@ def _pooch(progress: bool) -> Any:
 
 @contextmanager
 def _scratch(folder: Path) -> Iterator[Path]:
-    path = Path(tempfile.mkdtemp(prefix=".downloading-", dir=folder))
+    path = Path(tempfile.mkdtemp(prefix=_SCRATCH, dir=folder))
     try:
         yield path
     finally:
         shutil.rmtree(path)
+
+
+def _last_change(folder: Path) -> float:
+    return max(path.lstat().st_mtime for path in (folder, *folder.rglob("*")))
+
+
+def _remove_abandoned(folder: Path) -> None:
+    """Deletes what downloads that were killed left behind; those of a process that is still at it are younger."""
+    for scratch in folder.glob(f"{_SCRATCH}*"):
+        try:
+            if time.time() - _last_change(scratch) > _ABANDONED:
+                shutil.rmtree(scratch)
+        except FileNotFoundError:  # another process ended, or cleared away the same one
+            continue
 
 
 def _fetch(file: RemoteFile, url: str, target: Path, progress: bool) -> None:
@@ -114,14 +132,32 @@ def target_folder(origin: Source, folder: str | os.PathLike[str] | None = None) 
 
 
 def status(task: str, folder: str | os.PathLike[str] | None = None) -> dict[str, str]:
-    """What `get` would find: file name -> "intact", "other" (a wrong checksum) or "missing"."""
+    """What is here of a task's official files: file name -> "intact", "other" (a wrong checksum) or "missing".
+
+    Looks where a task looks for its data, so in `LRCNET_DATA` and in the cache if no folder is given.
+    """
     origin = source(task)
-    target = target_folder(origin, folder)
+    places = [place for root in search_path(folder) for place in (root / origin.folder, root)]
     result = {}
     for file in origin.files:
-        present = "other" if (target / file.name).exists() else "missing"
-        result[file.name] = "intact" if is_intact(target / file.name, file.checksum) else present
+        present = [place / file.name for place in places if (place / file.name).exists()]
+        intact = any(is_intact(path, file.checksum) for path in present)
+        result[file.name] = "intact" if intact else "other" if present else "missing"
     return result
+
+
+def readable(task: str, folder: str | os.PathLike[str] | None = None) -> list[str]:
+    """The variants of a task whose files are here, official or not; looks where `status` looks."""
+    return [name for name in find(task).variants if _has_files(find(task, name), folder)]
+
+
+def _has_files(task: Task, folder: str | os.PathLike[str] | None) -> bool:
+    try:
+        for names in task.files:
+            find_file(task.name, names, folder)
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def get(task: str, folder: str | os.PathLike[str] | None = None, *, progress: bool = True) -> Path:
@@ -147,6 +183,7 @@ def get(task: str, folder: str | os.PathLike[str] | None = None, *, progress: bo
     target = target_folder(origin, folder)
     _pooch(progress)
     target.mkdir(parents=True, exist_ok=True)
+    _remove_abandoned(target)
     for file in origin.files:
         _get_file(file, target, progress)
     return target

@@ -23,6 +23,7 @@ SPLIT_SEED = 0
 
 _TEXTS = ("aclImdb_labeled.tar.xz", "aclImdb_v1.tar.gz", "aclImdb_v1.tar", "aclImdb")
 _INDEX = ("imdb_word_index.json",)
+_FILES = {"text": (_TEXTS, _INDEX), "ranks": (("imdb_tokens.npz",),), "keras": (("imdb.npz",),)}
 _NOTES = {
     "text": "the original reviews, ranked by Keras' word index",
     "ranks": "the same reviews as word ranks with offsets: the same samples as `text`, read faster",
@@ -81,8 +82,7 @@ def read(variant: str, data: DataPath | None = None) -> dict[str, Reviews]:
     """
     if variant not in _NOTES:
         raise ValueError(f"variant must be one of {list(_NOTES)}; got {variant!r}")
-    names = {"text": _TEXTS, "ranks": ("imdb_tokens.npz",), "keras": ("imdb.npz",)}[variant]
-    path = find_file("imdb", names, data)
+    path = find_file("imdb", _FILES[variant][0], data)
     index = None
     if variant == "text":
         # A single archive given as the data has its word index beside it.
@@ -126,6 +126,7 @@ def _task(variant: str) -> Task:
         licence=source.licence,
         notes=f"{_NOTES[variant]}; 123 texts occur in both splits",
         reader=_load,
+        files=_FILES[variant],
     )
 
 

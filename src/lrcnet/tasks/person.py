@@ -224,6 +224,7 @@ def _task(name: str, variant: _Variant) -> Task:
         licence=source.licence,
         notes=variant.notes,
         reader=_load,
+        files=(variant.files,),
     )
 
 

@@ -20,6 +20,7 @@ CLASSES = 10
 VALIDATION = 10_000
 PERMUTATION_SEED = 0
 _UNSIGNED_BYTES = 8
+_KINDS = ("images-idx3", "labels-idx1")
 
 
 def permutation() -> NDArray[np.int64]:
@@ -52,12 +53,13 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
     return np.frombuffer(content, dtype=np.uint8, offset=start).reshape(shape)
 
 
+def _names(part: str, kind: str) -> tuple[str, str]:
+    return f"{part}-{kind}-ubyte.gz", f"{part}-{kind}-ubyte"
+
+
 def _load(variant: str, split: str, data: DataPath | None) -> Samples:
     part = "t10k" if split == "test" else "train"
-    images_path, labels_path = (
-        find_file("psmnist", (f"{part}-{kind}-ubyte.gz", f"{part}-{kind}-ubyte"), data)
-        for kind in ("images-idx3", "labels-idx1")
-    )
+    images_path, labels_path = (find_file("psmnist", _names(part, kind), data) for kind in _KINDS)
     images, labels = read_idx(images_path), read_idx(labels_path)
     if images.ndim != 3 or images.shape[1] * images.shape[2] != PIXELS or labels.shape != (len(images),):
         raise ValueError(
@@ -101,6 +103,7 @@ def _task(variant: str, notes: str) -> Task:
         licence=source.licence,
         notes=notes,
         reader=_load,
+        files=tuple(_names(part, kind) for part in ("train", "t10k") for kind in _KINDS),
     )
 
 

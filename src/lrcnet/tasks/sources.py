@@ -169,16 +169,13 @@ def cache_folder() -> Path:
     return Path(base) / "lrcnet"
 
 
-def _roots(data: str | os.PathLike[str] | None) -> list[Path]:
+def search_path(data: str | os.PathLike[str] | None = None) -> list[Path]:
+    """The data folders to look in, in this order, whether or not they exist."""
     # An explicit folder is the only one searched: falling back from it would train on other data than was asked for.
     if data is not None:
         return [Path(data).expanduser()]
     named = os.environ.get(ENVIRONMENT)
     return ([Path(named).expanduser()] if named else []) + [cache_folder()]
-
-
-def _known_names(task: str) -> list[str]:
-    return [file.name for file in SOURCES[task].files]
 
 
 def _missing(task: str, wanted: Iterable[str], searched: Sequence[Path]) -> FileNotFoundError:
@@ -190,45 +187,21 @@ def _missing(task: str, wanted: Iterable[str], searched: Sequence[Path]) -> File
     )
 
 
-def locate(task: str, data: str | os.PathLike[str] | None = None) -> Path:
-    """The folder that holds a task's files.
-
-    Args:
-        task: a name in `SOURCES`.
-        data: a data folder, or the task's own folder; None searches `LRCNET_DATA`, then the cache.
-
-    Returns:
-        The first folder that exists and is the task's: `<root>/<source folder>`, or the root itself if it holds one of
-        the official files.
-
-    Raises:
-        ValueError: for a task without files.
-        FileNotFoundError: when there is none; the message says how to get the files.
-    """
-    folder = source(task).folder
-    roots = _roots(data)
-    for root in roots:
-        if (root / folder).is_dir():
-            return root / folder
-        if any((root / name).exists() for name in _known_names(task)):
-            return root
-    raise _missing(task, _known_names(task), roots)
-
-
 def find_file(task: str, names: Sequence[str], data: str | os.PathLike[str] | None = None) -> Path:
     """The first of some files (or folders) that exists.
 
     Args:
         task: a name in `SOURCES`.
         names: file names in order of preference.
-        data: as in `locate`; or one of these files itself.
+        data: a data folder, the task's own folder, or one of these files itself; None searches `LRCNET_DATA`, then the
+            cache.
 
     Raises:
         ValueError: for a task without files.
         FileNotFoundError: when none of them exists; the message says how to get them.
     """
     folder = source(task).folder
-    roots = _roots(data)
+    roots = search_path(data)
     for root in roots:
         if data is not None and root.name in names and root.exists():
             return root

@@ -131,6 +131,8 @@ class Task:
         citation: whom to cite for the data.
         licence: under which terms the data may be used.
         notes: what a reader of a number must know about this variant.
+        reader: what `load` calls with the variant, the split and the folder.
+        files: what `reader` needs, each by its names in order of preference; none where data is generated.
     """
 
     name: str
@@ -153,6 +155,7 @@ class Task:
     licence: str
     notes: str
     reader: Callable[[str, str, DataPath | None], Split] = field(repr=False)
+    files: tuple[tuple[str, ...], ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "splits", MappingProxyType(dict(self.splits)))
