@@ -13,7 +13,7 @@ EXAMPLE = "lrcnet train person --variant coarse --model lrcu-s --seed 0 --epochs
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("task", metavar="TASK", help="neural-ode, person, imdb or psmnist")
+    parser.add_argument("task", metavar="TASK", help="neural-ode, person, imdb, psmnist or driving")
     parser.add_argument("--model", required=True, help="lrcu-s, lrcu-a, lrc-s, lrc-a, stc, ltc, lstm, gru, mgu, ...")
     parser.add_argument("--variant", help="variant of the task; its first one if not given")
     parser.add_argument("--solver", default="", help="solver and unfoldings, e.g. hybrid-6 (default: the model's own)")
@@ -24,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lr", type=float, help="learning rate; the task's own if not given")
     parser.add_argument("--batch-size", type=int, help="samples per step and process; the task's own if not given")
     parser.add_argument("--clip", type=float, help="largest norm of the gradient (default: no clipping)")
-    parser.add_argument("--schedule", default="constant", help="of the learning rate: constant or cosine")
+    parser.add_argument("--schedule", help="of the learning rate: constant or cosine (default: the task's own)")
     parser.add_argument("--budget", default="custom", help="label of the result: smoke, quick, paper or custom")
     parser.add_argument("--samples", type=int, help="take only so many samples of each split, for a quick look")
     parser.add_argument("--piece", type=int, help="train on pieces of so many steps instead of whole sequences")
@@ -63,6 +63,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.search_lr:
         if arguments.lr is not None:
             raise ValueError("--search-lr tries its own rates, but --lr was given; leave one of them out")
+        if arguments.resume is not None:
+            flag = "--resume" if arguments.resume else "--no-resume"
+            raise ValueError(f"--search-lr goes on with the runs that are there, but {flag} was given; leave it out")
         _, result = search_learning_rate(
             spec,
             arguments.out or "runs",
@@ -94,9 +97,11 @@ def _spec(arguments: argparse.Namespace) -> RunSpec:
 
     # By flag, so that a run's own command line and this parser cannot drift apart.
     fields = {field: getattr(arguments, flag.removeprefix("--").replace("-", "_")) for flag, field in FLAGS.items()}
+    task = find(arguments.task, arguments.variant)
+    fields["schedule"] = fields["schedule"] or task.recipe.schedule
     return RunSpec(
-        task=arguments.task,
-        variant=find(arguments.task, arguments.variant).variant,
+        task=task.name,
+        variant=task.variant,
         model=arguments.model,
         seed=arguments.seed,
         options=dict(_option(text) for text in arguments.option),

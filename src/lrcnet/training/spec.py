@@ -109,10 +109,14 @@ class RunSpec:
 
     def command(self) -> str:
         """The command line that makes this run, without the machine's paths."""
+        from lrcnet import tasks
+
         words = ["lrcnet", "train", self.task, "--model", self.model, "--variant", self.variant]
         for flag, name in FLAGS.items():
             value = getattr(self, name)
-            if value != _DEFAULTS[name]:
+            # Without the flag the rate follows the task's own schedule.
+            needed = name == "schedule" and value != tasks.find(self.task, self.variant).recipe.schedule
+            if needed or value != _DEFAULTS[name]:
                 words += [flag, str(value)]
         words += ["--seed", str(self.seed)]
         for name, value in self.options.items():
