@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from lrcnet.training import Result, RunSpec
+from lrcnet.tasks import find
+from lrcnet.training import Result, RunSpec, files
 from lrcnet.training.files import write_atomically, write_json
 
 SPEC = RunSpec("person", "coarse", "lrcu-s", epochs=3)
@@ -67,6 +68,17 @@ def test_a_failed_write_leaves_the_old_file(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_files_are_written_where_folders_cannot_be_opened(tmp_path, monkeypatch):
+    def refuse(path, *flags):
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr(files.sys, "platform", "win32")
+    monkeypatch.setattr(files.os, "open", refuse)
+    write_atomically(tmp_path / "x", lambda file: file.write(b"all"))
+    monkeypatch.undo()
+    assert (tmp_path / "x").read_bytes() == b"all"
+
+
 def test_the_folder_name_is_stable_and_ignores_the_length_of_a_constant_run():
     assert SPEC.folder_name() == "person_coarse_lrcu-s_seed0_custom_d9016ba9"
     assert SPEC.with_(epochs=9).folder_name() == SPEC.folder_name()
@@ -99,6 +111,18 @@ def test_a_spec_survives_json_and_its_command_line():
     )
     assert RunSpec.from_dict(json.loads(json.dumps(spec.as_dict()))) == spec
     assert _spec(build_parser().parse_args(spec.command().split()[1:])) == spec
+
+
+@pytest.mark.parametrize("schedule", ["constant", "cosine"])
+@pytest.mark.parametrize(("task", "variant"), [("driving", "own"), ("person", "coarse")])
+def test_a_command_line_means_its_schedule_whatever_the_tasks_own_is(task, variant, schedule):
+    from lrcnet.cli import build_parser
+    from lrcnet.commands.train import _spec
+
+    spec = RunSpec(task, variant, "gru", schedule=schedule)
+    assert _spec(build_parser().parse_args(spec.command().split()[1:])) == spec
+    plain = ["train", task, "--model", "gru"]
+    assert _spec(build_parser().parse_args(plain)).schedule == find(task).recipe.schedule
 
 
 @pytest.mark.parametrize(
