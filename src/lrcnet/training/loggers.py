@@ -9,9 +9,12 @@ from typing import Any
 
 from lrcnet.errors import one_of
 from lrcnet.training.checkpoint import Row
+from lrcnet.training.files import write_text
 from lrcnet.training.spec import RunSpec
 
 LOGGERS = ("tensorboard", "wandb", "mlflow")
+# Holds the id that MLflow gave the run; MLflow takes none of ours.
+MLFLOW_RUN = "mlflow_run.txt"
 
 
 class Loggers:
@@ -24,9 +27,13 @@ class Loggers:
     """
 
     def __init__(self, names: tuple[str, ...], place: Path, spec: RunSpec) -> None:
-        self._loggers: list[Any] = [_make(one_of("logger", name, LOGGERS), place, spec) for name in names]
-        for logger in self._loggers:
-            logger.log_hyperparams(spec.as_dict())
+        self._loggers: list[Any] = []
+        for name in names:
+            # MLflow refuses parameters that change, as the length of a run does that is made longer.
+            told_before = one_of("logger", name, LOGGERS) == "mlflow" and (place / MLFLOW_RUN).exists()
+            self._loggers.append(_make(name, place, spec))
+            if not told_before:
+                self._loggers[-1].log_hyperparams(spec.as_dict())
 
     def log(self, row: Row, unit: str) -> None:
         """Pass a row on, its epoch or iteration as the step."""
@@ -55,14 +62,34 @@ def _make(name: str, place: Path, spec: RunSpec) -> Any:
 
             # The same id after a kill: the service then goes on with the same run.
             return WandbLogger(name=run, id=run, save_dir=place, project="lrcnet", resume="allow")
-        from lightning.pytorch.loggers import MLFlowLogger
-
-        address = os.environ.get("MLFLOW_TRACKING_URI")
-        if address is None:
-            # MLflow keeps plain files going but asks for a word of consent; a run folder must need no database.
-            os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")
-        return MLFlowLogger("lrcnet", run_name=run, tracking_uri=address, save_dir=str(place / "mlflow"))
+        return _make_mlflow(place, run)
     except ImportError as error:
         raise ImportError(
             f"--{name} needs {name}, which is not installed; run: pip install 'lrcnet[{name}]'"
         ) from error
+
+
+def _make_mlflow(place: Path, name: str) -> Any:
+    """A logger of the MLflow run that was begun for this folder, or of a new one."""
+    from lightning.pytorch.loggers import MLFlowLogger
+    from mlflow.exceptions import MlflowException
+
+    address = os.environ.get("MLFLOW_TRACKING_URI")
+    if address is None:
+        # MLflow keeps plain files going but asks for a word of consent; a run folder must need no database.
+        os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")
+    note = place / MLFLOW_RUN
+    known = note.read_text(encoding="utf-8").strip() if note.exists() else None
+    logger = MLFlowLogger("lrcnet", run_name=name, tracking_uri=address, save_dir=str(place / "mlflow"), run_id=known)
+    try:
+        given = logger.run_id
+    except MlflowException as error:
+        if known is None:
+            raise
+        reason = " ".join(str(error).split())
+        raise ValueError(
+            f"the MLflow run that {note} names must be where MLflow looks, but is not ({reason}); delete that file to "
+            "begin a new one"
+        ) from error
+    write_text(note, f"{given}\n")
+    return logger
