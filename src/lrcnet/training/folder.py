@@ -31,6 +31,14 @@ CONFIG, ENVIRONMENT, METRICS, TIMINGS, LOCK = (
 )
 
 
+class BusyFolderError(RuntimeError):
+    """Another process is at the run in a folder."""
+
+
+class LongerRunError(ValueError):
+    """A folder holds more of a run than was asked for."""
+
+
 def claim(folder: Path, spec: RunSpec, resolved: dict[str, Any]) -> None:
     """Make the folder this run's, or check that it already is.
 
@@ -96,7 +104,7 @@ def locked(folder: Path, patience: float = 10.0) -> Iterator[None]:
     """Hold a folder against other processes on this machine; the lock ends with the process, however it ends.
 
     Raises:
-        RuntimeError: if another process still holds it after `patience` seconds.
+        BusyFolderError: if another process still holds it after `patience` seconds.
     """
     try:
         import fcntl
@@ -112,7 +120,7 @@ def locked(folder: Path, patience: float = 10.0) -> Iterator[None]:
                 break
             except BlockingIOError:
                 if time.monotonic() > end:
-                    raise RuntimeError(
+                    raise BusyFolderError(
                         f"another process is at the run in {folder}; wait for it, or choose another folder with --out"
                     ) from None
                 time.sleep(0.2)

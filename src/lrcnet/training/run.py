@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.multiprocessing.spawn import ProcessRaisedException
+from torch.multiprocessing.spawn import ProcessException
 
 from lrcnet.errors import DivergenceError
 from lrcnet.tasks import find
@@ -20,6 +20,12 @@ from lrcnet.training.spec import RunSpec
 
 if TYPE_CHECKING:
     from lightning.fabric import Fabric
+
+# What a grid goes on after must be told apart even when it comes from another process.
+PASSED_ON: dict[str, type[Exception]] = {
+    "BusyFolderError": folder.BusyFolderError,
+    "LongerRunError": folder.LongerRunError,
+}
 
 
 def run(
@@ -44,8 +50,10 @@ def run(
         loggers: names among "tensorboard", "wandb", "mlflow".
 
     Raises:
-        DivergenceError: when the loss is not finite; the result then says "diverged", and so does a second call.
-        ValueError: when the folder holds another run, or a longer one.
+        DivergenceError: when a loss or a weight is not finite; the result then says "diverged", and so does a second
+            call.
+        ValueError: when the folder holds another run, or (LongerRunError) more of this one than was asked for.
+        BusyFolderError: when another process is at this run.
     """
     place = Path(out) / spec.folder_name()
     return run_in(place, spec, data=data, progress=progress, threads=threads, loggers=loggers)
@@ -74,12 +82,23 @@ def run_in(
     launch: Any = fabric.launch
     try:
         result = launch(_process, spec.as_dict(), os.fspath(place), files, progress, threads, tuple(loggers))
-    except ProcessRaisedException as error:
+    except ProcessException as error:
         # Of several processes one speaks for all, but only as text.
+        kind, reason = _last_words(error)
         if (place / FILE_NAME).exists() and Result.read(place).status == "diverged":
-            raise DivergenceError(f"the run in {place} diverged: {str(error).strip().splitlines()[-1]}") from error
-        raise RuntimeError(f"a process of the run in {place} failed: {str(error).strip()}") from error
+            raise DivergenceError(f"the run in {place} diverged: {reason}") from error
+        if kind in PASSED_ON:
+            raise PASSED_ON[kind](reason) from error
+        raise RuntimeError(f"a process of the run in {place} failed: {reason}") from error
     return Result(**result)
+
+
+def _last_words(error: ProcessException) -> tuple[str, str]:
+    """Name and message of the error that a process ended with; no name where the process was killed."""
+    last = str(error).strip().splitlines()[-1]
+    kind, _, message = last.partition(": ")
+    is_error = message and kind.replace(".", "").isidentifier()
+    return (kind.rpartition(".")[2], message) if is_error else ("", last)
 
 
 def finished_result(place: Path, spec: RunSpec) -> Result | None:
