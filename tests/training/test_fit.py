@@ -163,6 +163,59 @@ def test_a_nan_loss_stops_the_run_and_says_so(tmp_path, person_data, monkeypatch
         run(spec, tmp_path, person_data)
 
 
+def test_weights_that_are_not_finite_are_never_saved(tmp_path, monkeypatch):
+    from lrcnet.training import fit, trajectories
+
+    monkeypatch.setattr(trajectories, "EVERY", 2)
+    monkeypatch.setattr(trajectories, "SHOWN_AT", (2, 4, 6))
+    honest = fit.train
+
+    def train(fabric, problem, model, *rest, stop, **options):
+        sums = honest(fabric, problem, model, *rest, stop=stop, **options)
+        if stop == 6:  # as a last step with a huge gradient would leave them
+            next(model.parameters()).data.fill_(math.nan)
+        return sums
+
+    monkeypatch.setattr(fit, "train", train)
+    spec = ODE.with_(iterations=8)
+    with pytest.raises(lrcnet.DivergenceError, match="the weights stopped being finite in iteration 6; try a smaller"):
+        run(spec, tmp_path)
+    folder = tmp_path / spec.folder_name()
+    last = torch.load(folder / LAST, weights_only=True)
+    assert last["done"] == 4
+    assert all(value.isfinite().all() for value in last["model"].values())
+    # What was reached before stands.
+    errors = [float(row["test_mean_absolute_error"]) for row in rows(folder)]
+    result = Result.read(folder)
+    assert (result.status, result.epochs) == ("diverged", 4)
+    assert result.metrics == {
+        "mean_absolute_error@2": errors[0],
+        "mean_absolute_error_min@2": errors[0],
+        "mean_absolute_error@4": errors[1],
+        "mean_absolute_error_min@4": min(errors),
+    }
+
+
+def test_rows_are_logged_before_and_the_best_weights_read_after_they_are_saved(tmp_path, person_data, monkeypatch):
+    from lightning.fabric import Fabric
+
+    from lrcnet.training import checkpoint, loggers
+
+    happened = []
+    for place, name in ((checkpoint, "save_best"), (checkpoint, "save_last"), (checkpoint, "load_best")):
+        note_calls(monkeypatch, place, name, happened)
+    note_calls(monkeypatch, Fabric, "barrier", happened)
+    note_calls(monkeypatch, loggers.Loggers, "log", happened)
+    run(CLEAN.with_(epochs=1), tmp_path, person_data)
+    # A process that does not write meets the one that does at the barrier.
+    assert happened == ["barrier", "log", "save_best", "save_last", "barrier", "load_best", "barrier"]
+
+
+def note_calls(monkeypatch, place, name, happened):
+    honest = getattr(place, name)
+    monkeypatch.setattr(place, name, lambda *words, **more: (happened.append(name), honest(*words, **more))[1])
+
+
 def test_damaged_checkpoints_fall_back_or_say_so(tmp_path, person_data, caplog):
     spec = CLEAN.with_(epochs=2)
     run(spec, tmp_path / "whole", person_data)

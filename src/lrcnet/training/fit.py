@@ -146,10 +146,12 @@ class Fit:
         """Train to the end and judge.
 
         Raises:
-            DivergenceError: when a loss is not finite; result.json says so too, and the last checkpoint is kept.
+            DivergenceError: when a loss or a weight is not finite; result.json says so too, and the last good
+                checkpoint is kept.
+            LongerRunError: when the folder holds more of this run than was asked for.
         """
         if self.progress.done > self.total:
-            raise ValueError(
+            raise folder.LongerRunError(
                 f"the run in {self.place} has {self.progress.done} {self.problem.unit}s already, more than the "
                 f"{self.total} asked for; ask for at least as many, or choose another folder with --out"
             )
@@ -168,17 +170,16 @@ class Fit:
             ):
                 try:
                     while progress.done < self.total:
-                        row = self._round(bar)
-                        loggers.log(row, problem.unit)
+                        self._round(bar, loggers)
                     numbers = self._report()
                     if not math.isfinite(numbers[self.task.metric]):
                         raise DivergenceError(f"the reported {self.task.metric} is {numbers[self.task.metric]}")
                 except DivergenceError as error:
-                    self._finish(numbers, "diverged")
+                    self._finish(numbers or problem.reached(progress.history), "diverged")
                     raise DivergenceError(f"{title}: {error}") from error
         return self._finish(numbers, "finished")
 
-    def _round(self, bar: Bar) -> Row:
+    def _round(self, bar: Bar, loggers: Loggers) -> None:
         """Train up to the next evaluation, evaluate, and write everything down."""
         problem, progress = self.problem, self.progress
         stop = problem.stop_after(progress.done)
@@ -199,6 +200,7 @@ class Fit:
         seconds = time.perf_counter() - started
         rate = self.schedule(problem.steps(stop) - 1)
         row: Row = {problem.unit: stop, "learning_rate": rate, "train_loss": losses / samples}
+        _refuse_broken_weights(self.network, problem.unit, stop)
         row |= problem.evaluate(self.network)
         _refuse_divergence(row, problem.unit)
         progress.done = stop
@@ -207,6 +209,8 @@ class Fit:
         better = self._is_better(row)
         if better:
             progress.best = row
+        # Before the checkpoint: after a kill between the two a logger has a row twice, which is better than never.
+        loggers.log(row, problem.unit)
         if self.fabric.is_global_zero:
             # The best weights first: a kill between the two repeats this epoch and writes the same ones again.
             if better:
@@ -214,7 +218,6 @@ class Fit:
             checkpoint.save_last(self.place, self.network, self.raw_optimiser, progress)
         self._write_tables()
         bar.say(**{name: value for name, value in row.items() if name not in (problem.unit, "learning_rate")})
-        return row
 
     def _is_better(self, row: Row) -> bool:
         """Whether this is the best validation so far: by the reported metric, then by the loss."""
@@ -235,6 +238,8 @@ class Fit:
         if self._reports_best():
             assert self.progress.best is not None
             numbers |= {name: value for name, value in self.progress.best.items() if name.startswith("validation_")}
+            # The first process may still be writing them.
+            self.fabric.barrier()
             checkpoint.load_best(self.place, self.network)
         return self.problem.report(self.network, self.progress.history) | numbers
 
@@ -276,3 +281,9 @@ def _refuse_divergence(row: Row, unit: str) -> None:
     for name in ("train_loss", "validation_loss", "test_loss"):
         if name in row and not math.isfinite(row[name]):
             raise DivergenceError(f"{name} became {row[name]} in {unit} {row[unit]}; try a smaller --lr, or --clip 1")
+
+
+def _refuse_broken_weights(network: nn.Module, unit: str, done: int) -> None:
+    # The last step before an evaluation has no loss after it, and a roll-out may be infinite with the best of weights.
+    if not all(bool(weights.isfinite().all()) for weights in network.parameters()):
+        raise DivergenceError(f"the weights stopped being finite in {unit} {done}; try a smaller --lr, or --clip 1")

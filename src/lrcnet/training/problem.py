@@ -15,8 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from lrcnet.tasks import Split, Task
-
-Row = dict[str, float]
+from lrcnet.training.checkpoint import Row
 
 
 @dataclass(frozen=True)
@@ -70,6 +69,10 @@ class Problem(ABC):
     @abstractmethod
     def report(self, network: nn.Module, history: list[Row]) -> Row:
         """The numbers of the finished run, the reported one under the task's own name of it."""
+
+    def reached(self, history: list[Row]) -> Row:
+        """The numbers that stand although the run broke off after this history."""
+        return {}
 
     def generator(self, *place: int) -> torch.Generator:
         """Randomness of a place in the run."""

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from lrcnet.tasks import Task
-from lrcnet.training.problem import Batch, Problem, Row, Share, load
+from lrcnet.training.checkpoint import Row
+from lrcnet.training.problem import Batch, Problem, Share, load
 
 # Samples per forward pass of an evaluation, and numbers in them: bounds the memory of long sequences and of pictures.
 EVALUATION_BATCH, EVALUATION_NUMBERS = 256, 2**23

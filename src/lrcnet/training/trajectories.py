@@ -13,7 +13,8 @@ from lrcnet.errors import DivergenceError
 from lrcnet.neural_ode import NeuralODE
 from lrcnet.tasks import Samples, Task
 from lrcnet.tasks.neural_ode import find
-from lrcnet.training.problem import Batch, Problem, Row, Share, load
+from lrcnet.training.checkpoint import Row
+from lrcnet.training.problem import Batch, Problem, Share, load
 
 # Iterations between two roll-outs; divides the paper's 1000, 2000 and 4000.
 EVERY = 100
@@ -70,6 +71,13 @@ class TrajectoryProblem(Problem):
 
     def report(self, network: nn.Module, history: list[Row]) -> Row:
         """Last and least of every roll-out, and both after 1000, 2000 and 4000 iterations as far as trained."""
+        return self._numbers(history)
+
+    def reached(self, history: list[Row]) -> Row:
+        # Not the last and the least: they would be numbers of a length that nobody asked for.
+        return {name: value for name, value in self._numbers(history).items() if "@" in name} if history else {}
+
+    def _numbers(self, history: list[Row]) -> Row:
         numbers: Row = {}
         for column in history[-1]:
             if not column.startswith("test_"):
