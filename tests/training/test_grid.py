@@ -1,14 +1,19 @@
 """Many runs: only the missing ones, and on a cluster that loses workers and nodes."""
 
+import functools
 import os
 import signal
+import sys
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
 from lrcnet.training import Result, RunSpec, run, run_all
 from lrcnet.training.fit import Fit
+from lrcnet.training.folder import BusyFolderError, locked
+from lrcnet.training.grid import RunsLeftError
 
 ODE = RunSpec("neural-ode", "spiral", "lrc-s", iterations=4)
 
@@ -39,6 +44,89 @@ def test_a_run_that_diverges_does_not_stop_the_others(tmp_path, monkeypatch):
     for _ in range(2):  # the second time everything is there
         results = run_all([ODE, ODE.with_(seed=1)], tmp_path, progress=False)
         assert [result.status for result in results] == ["diverged", "finished"]
+
+
+def test_a_run_that_must_be_left_out_does_not_stop_the_others(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr("lrcnet.training.folder.locked", functools.partial(locked, patience=0.0))
+    busy, longer, good = (ODE.with_(seed=seed, iterations=2) for seed in (0, 1, 2))
+    run(longer.with_(iterations=3), tmp_path, progress=False)
+    # Killed before its end: the checkpoint knows the length, and no result does.
+    (tmp_path / longer.folder_name() / "result.json").unlink()
+    told = []
+    with locked(tmp_path / busy.folder_name()), pytest.raises(RunsLeftError) as caught:
+        run_all([busy, longer, good], tmp_path, progress=False, on_result=lambda spec, result: told.append(spec))
+    assert told == [good]
+    said = str(caught.value)
+    assert said.startswith(f"2 of 3 runs were left out, the others are done: {busy.folder_name()} (another process is")
+    assert f"{longer.folder_name()} (the run in" in said
+    assert "has 3 iterations already, more than the 2 asked for" in said
+    assert "\n" not in said
+    assert caplog.text.count("left out: ") == 2
+    assert [result.seed for result in run_all([busy, good], tmp_path, progress=False)] == [0, 2]
+
+
+class OtherRay:
+    """Stands in for Ray: runs each task in this process when its result is asked for, or fails."""
+
+    class exceptions:
+        class RayError(Exception):
+            pass
+
+        class WorkerCrashedError(RayError):
+            pass
+
+        class RayTaskError(RayError):
+            def __init__(self, cause):
+                self.cause = cause
+
+    def __init__(self, failure=None):
+        self.failure = failure
+
+    def is_initialized(self):
+        return True
+
+    def remote(self, num_cpus, max_retries):
+        return lambda work: SimpleNamespace(remote=functools.partial(functools.partial, work))
+
+    def wait(self, handles, num_returns):
+        return handles[:1], handles[1:]
+
+    def get(self, handle):
+        if self.failure is not None:
+            raise self.failure
+        return handle()
+
+
+def test_workers_are_told_the_data_folder_and_keep_the_first_thread_count(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", OtherRay())
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LRCNET_DATA", "files")
+    done = run(ODE.with_(iterations=2), tmp_path, progress=False, threads=2)
+    seen = []
+
+    def work(spec, out, data, progress, threads, loggers):
+        seen.append((os.environ["LRCNET_DATA"], data, threads))
+        return done
+
+    monkeypatch.setattr("lrcnet.training.ray_engine.run_or_diverge", work)
+    run_all([ODE, ODE.with_(seed=1)], tmp_path, engine="ray", progress=False)
+    run_all([ODE], tmp_path, data="given", engine="ray", progress=False, threads=3)
+    named, given = str(tmp_path / "files"), str(tmp_path / "given")
+    assert seen == [(named, None, 2), (named, None, 1), (named, given, 3)]
+
+
+def test_what_fails_on_a_cluster_is_one_line_or_left_out(tmp_path, monkeypatch):
+    errors = OtherRay.exceptions
+    for failure, kind, said in (
+        (errors.RayError("The node\n  is gone."), RuntimeError, rf"Ray could not run {ODE.folder_name()}: The node is"),
+        (errors.RayTaskError(BusyFolderError("busy")), RunsLeftError, r"1 of 1 runs .*\(busy\)"),
+        (errors.RayTaskError(OSError("disk full")), OSError, "disk full"),
+        (errors.WorkerCrashedError(), RuntimeError, "died 21 times"),
+    ):
+        monkeypatch.setitem(sys.modules, "ray", OtherRay(failure))
+        with pytest.raises(kind, match=said) as caught:
+            run_all([ODE], tmp_path, engine="ray", progress=False)
+        assert "\n" not in str(caught.value)
 
 
 def test_an_unknown_engine_is_named(tmp_path):

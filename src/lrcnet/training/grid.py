@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from lrcnet.errors import DivergenceError, one_of
+from lrcnet.training.folder import BusyFolderError, LongerRunError
 from lrcnet.training.result import Result
 from lrcnet.training.run import finished_result, run
 from lrcnet.training.spec import RunSpec
 
 ENGINES = ("local", "ray")
+# What concerns one run only and is mended outside: the others go on.
+LEAVING = (BusyFolderError, LongerRunError)
+_log = logging.getLogger("lrcnet")
 Told = Callable[[RunSpec, Result], None]
+
+
+class RunsLeftError(RuntimeError):
+    """A grid came to its end but left runs out; the message names them with the reasons."""
 
 
 def run_all(
@@ -35,7 +44,8 @@ def run_all(
         data: see `run`; on a cluster every node must see it.
         engine: "local" runs them one after the other in this process, "ray" on a cluster.
         progress: whether to show progress bars, where there is a terminal.
-        threads: per run; see `run`. On Ray it is also the number of CPUs that a run takes there, 1 if None.
+        threads: per run; see `run`. On Ray it is also the number of CPUs that a run takes there, 1 if None, and a run
+            that begins there then has 1 thread.
         loggers: names among "tensorboard", "wandb", "mlflow".
         address: of a Ray cluster that is already there; None starts one on this machine.
         on_result: told each run and its result as soon as it is there, in the order in which they finish.
@@ -45,6 +55,8 @@ def run_all(
 
     Raises:
         ValueError: for an unknown engine, or a run folder that holds another run.
+        RunsLeftError: after all other runs, when another process was at a run, or a folder held more of it than was
+            asked for.
     """
     one_of("engine", engine, ENGINES)
     unique = list(dict.fromkeys(specs))
@@ -61,13 +73,27 @@ def run_all(
         found[spec] = result
         on_result(spec, result)
 
+    left: dict[RunSpec, Exception] = {}
+
+    def leave(spec: RunSpec, reason: Exception) -> None:
+        left[spec] = reason
+        _log.warning("left out: %s", reason)
+
     if engine == "ray" and missing:
         from lrcnet.training.ray_engine import run_on_ray
 
-        run_on_ray(missing, root, data, progress, threads, loggers, address, keep)
+        run_on_ray(missing, root, data, progress, threads, loggers, address, keep, leave)
     else:
         for spec in missing:
-            keep(spec, run_or_diverge(spec, root, data, progress, threads, loggers))
+            try:
+                result = run_or_diverge(spec, root, data, progress, threads, loggers)
+            except LEAVING as error:
+                leave(spec, error)
+            else:
+                keep(spec, result)
+    if left:
+        told = ", ".join(f"{spec.folder_name()} ({reason})" for spec, reason in left.items())
+        raise RunsLeftError(f"{len(left)} of {len(unique)} runs were left out, the others are done: {told}")
     return [found[spec] for spec in unique]
 
 
