@@ -1,6 +1,11 @@
 """What the kernel tests share."""
 
-from collections.abc import Callable
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,11 +13,13 @@ import torch
 from torch import Tensor
 
 from lrcnet import kernels
+from lrcnet.kernels import native
 
 if kernels.unavailable() is not None:
     collect_ignore_glob = ["test_*.py"]
 
 Call = Callable[..., Tensor]
+ROOT = Path(__file__).parents[2]
 
 
 def values_and_gradients(
@@ -28,6 +35,34 @@ def values_and_gradients(
     present = {name: leaf for name, leaf in {"x": x, "h0": h0, "dt": dt, **leaves}.items() if leaf is not None}
     gradients = torch.autograd.grad((out * direction).sum(), list(present.values()))
     return {"states": out.detach(), **dict(zip(present, gradients, strict=True))}
+
+
+def label(value: Any) -> str:
+    """A layer or its options, short enough for the name of a test."""
+    return value.__name__ if isinstance(value, type) else "-".join(map(str, value.values())) or "default"
+
+
+@contextmanager
+def instruction_set(name: str) -> Iterator[None]:
+    """Run the kernels of one instruction set that this machine has."""
+    before = kernels.info()["in_use"]
+    assert native.call("use")(name)
+    try:
+        yield
+    finally:
+        native.call("use")(before)
+
+
+def run_program(program: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    """Python source in a process of its own, which sees this project."""
+    path = os.pathsep.join([str(ROOT), *sys.path])
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": path, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 @pytest.fixture

@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pack_padded_sequence
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import lrcnet
 from lrcnet import kernels
 from lrcnet.kernels.arguments import _sound, check
+from tests.kernels.conftest import label, run_program, values_and_gradients
 from tests.kernels.transcription import MODELS, batch_of, network, states
 
 SWITCHES: dict[str, Any] = {"saturated": True, "elastance": "symmetric", "solver": "euler", "unfolds": 1}
@@ -70,32 +72,71 @@ class Seen(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-LAYERS = [
-    *(lrcnet.LRCU(3, 5, elastance=e, backend="fused") for e in ("asymmetric", "symmetric")),
-    *(
-        lrcnet.LRC(3, 5, solver=s, unfolds=k, backend="fused")
-        for s in ("euler", "hybrid", "exponential")
-        for k in (1, 3)
-    ),
-    *(c(3, 5, solver=s, backend="fused") for c in (lrcnet.LTC, lrcnet.STC) for s in ("hybrid", "exponential")),
+SOLVED = [{"solver": s, "unfolds": k} for s in ("euler", "hybrid", "exponential") for k in (1, 3)]
+LAYERS: list[tuple[Any, dict[str, Any]]] = [
+    *((lrcnet.LRCU, {"elastance": e}) for e in ("asymmetric", "symmetric")),
+    *((lrcnet.LRC, {"elastance": e, **solved}) for e in ("asymmetric", "symmetric") for solved in SOLVED),
+    *((kind, solved) for kind in (lrcnet.LTC, lrcnet.STC) for solved in SOLVED),
 ]
 
 
-@pytest.mark.parametrize("bidirectional", [False, True])
-@pytest.mark.parametrize("layer", LAYERS, ids=str)
-def test_a_layer_is_one_operator_per_direction_each_way(layer: Any, bidirectional: bool) -> None:
-    if bidirectional:
-        cell = layer.cells[0]
-        options = {} if isinstance(layer, lrcnet.LRCU) else {"solver": cell.solver, "unfolds": cell.unfolds}
-        layer = type(layer)(3, 5, bidirectional=True, backend="fused", **options)
-    x = torch.randn(4, 2, 3, requires_grad=True)
+@pytest.mark.parametrize("packed", [False, True], ids=["padded", "packed"])
+@pytest.mark.parametrize("directions", [1, 2])
+@pytest.mark.parametrize(("kind", "options"), LAYERS, ids=label)
+def test_a_layer_is_one_operator_per_direction_each_way(
+    kind: Any, options: dict[str, Any], directions: int, packed: bool
+) -> None:
+    layer = kind(3, 5, num_layers=2, bidirectional=directions == 2, backend="fused", **options)
+    assert {name: getattr(layer.cells[-1], name) for name in options} == options
+    x: Any = torch.randn(4, 2, 3, requires_grad=True)
+    x = pack_padded_sequence(x, torch.tensor([2, 4]), enforce_sorted=False) if packed else x
     with Seen() as seen:
-        layer(x)[0].sum().backward()
+        output, _ = layer(x)
+        (output.data if packed else output).sum().backward()
     fused = sorted(name for name in seen.names if name.startswith("lrcnet"))
-    directions = 2 if bidirectional else 1
-    assert fused == ["lrcnet.scan.default"] * directions + ["lrcnet.scan_backward.default"] * directions
+    runs = 2 * directions
+    assert fused == ["lrcnet.scan.default"] * runs + ["lrcnet.scan_backward.default"] * runs
     # No way back to one operator per step: nothing of the equation is left outside.
     assert not [name for name in seen.names if "sigmoid" in name or "tanh" in name or "bmm" in name]
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["padded", "packed"])
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        (lrcnet.LRCU, {}),
+        (lrcnet.LRC, {"elastance": "asymmetric", "solver": "exponential", "unfolds": 2}),
+        (lrcnet.LTC, {"batch_first": True}),
+        (lrcnet.STC, {"solver": "euler", "unfolds": 3, "batch_first": True}),
+    ],
+    ids=label,
+)
+def test_stacked_directions_equal_the_plain_loop(kind: Any, options: dict[str, Any], packed: bool) -> None:
+    options = {"num_layers": 2, "bidirectional": True, "dtype": torch.float64, **options}
+    torch.manual_seed(0)
+    layers = [kind(3, 5, backend=backend, **options) for backend in ("fused", "reference")]
+    layers[1].load_state_dict(layers[0].state_dict())
+    # One layout for both: (4, 4, ...) is time first or batch first.
+    x, dt = torch.randn(4, 4, 3, dtype=torch.float64), torch.rand(4, 4, dtype=torch.float64)
+    h0 = torch.randn(4, 4, 5, dtype=torch.float64)
+    found = []
+    for layer in layers:
+        leaves = [tensor.clone().requires_grad_() for tensor in (x, h0, dt)]
+        given: Any = leaves[0]
+        if packed:
+            given = pack_padded_sequence(
+                given, torch.tensor([3, 4, 1, 2]), batch_first=layer.batch_first, enforce_sorted=False
+            )
+        output, last = layer(given, leaves[1], dt=leaves[2])
+        output = output.data if packed else output
+        direction = torch.linspace(-1, 1, output.numel(), dtype=torch.float64).view_as(output)
+        loss = (output * direction).sum() + last.pow(2).sum()
+        leaves += layer.parameters()
+        found.append((output, last, *torch.autograd.grad(loss, leaves)))
+    assert len(found[0]) > 2 + 3 + 4 * 6, "every parameter of four cells"
+    for fused, plain in zip(*found, strict=True):
+        assert plain.any()
+        assert torch.allclose(fused, plain, rtol=1e-10, atol=1e-12)
 
 
 def test_compiles_without_a_graph_break() -> None:
@@ -142,6 +183,16 @@ def test_only_what_is_asked_for_gets_a_gradient() -> None:
     assert h0.grad is None
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_weights_of_an_elastance_that_is_not_there_get_no_gradient(dtype: torch.dtype) -> None:
+    (x, h0, dt), rest = arguments(n=3, m=9)
+    tensors = {"x": x, "h0": h0, "dt": dt, **{name: v for name, v in rest.items() if isinstance(v, Tensor)}}
+    switches = {name: value for name, value in rest.items() if name not in tensors}
+    found = values_and_gradients(kernels.scan, tensors, dtype, **{**switches, "elastance": "none"})
+    assert found["a"].any()
+    assert not any(found[name].any() for name in ("o", "p", "k_eps"))
+
+
 def test_without_gradients_nothing_is_kept() -> None:
     (x, h0, dt), rest = arguments()
     rest["a"].requires_grad_()
@@ -183,6 +234,21 @@ def test_wrong_shapes_and_types_are_refused(name: str) -> None:
         kernels.scan(x, h0, dt, **{**rest, name: rest[name][:-1]})
     with pytest.raises(ValueError, match=r"must be torch\.float"):
         kernels.scan(x, h0, dt, **{**rest, name: rest[name].float()})
+
+
+def test_a_long_run_equals_its_two_halves() -> None:
+    # Steps so short that the first input is still felt 100,000 steps later.
+    steps = 100_000
+    (x, h0, dt), rest = arguments(steps, 1, 2, 3)
+    dt *= 1e-4
+    x.requires_grad_()
+    whole = kernels.scan(x, h0, dt, **rest)
+    half = kernels.scan(x[: steps // 2], h0, dt[: steps // 2], **rest)
+    halves = torch.cat([half, kernels.scan(x[steps // 2 :], half[-1], dt[steps // 2 :], **rest)])
+    assert torch.allclose(halves, whole, rtol=1e-12, atol=1e-12)
+    expected, found = (torch.autograd.grad(out[-1].sum(), x)[0] for out in (whole, halves))
+    assert expected[0].any()
+    assert torch.allclose(found, expected, rtol=1e-10, atol=0)
 
 
 def test_scalar_tensor_dt_equals_the_number() -> None:
@@ -246,6 +312,32 @@ def test_step_refuses_what_it_cannot_read() -> None:
         kernels.step(x[0], h0, 1.0, **{**rest, "a": rest["a"].t().contiguous().t()})
     with pytest.raises(ValueError, match=r"dt\[sample=1\] is -1"):
         kernels.step(x[0], h0, torch.tensor([1.0, -1.0, 1.0], dtype=torch.float64), **rest)
+
+
+def test_a_step_between_devices_is_an_error_and_not_a_crash() -> None:
+    # In a process of its own: reading what is not there ends the interpreter.
+    program = """
+import torch, lrcnet
+x = torch.zeros(2, 3)
+with torch.no_grad():
+    for device, state in (("meta", None), ("cpu", torch.zeros(1, 2, 5, device="meta"))):
+        try:
+            lrcnet.LRCU(3, 5, device=device).step(x, state)
+        except (ValueError, RuntimeError) as error:
+            print("meta" in str(error))
+"""
+    done = run_program(program)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["True", "True"]
+
+
+@pytest.mark.parametrize("name", ["x", "h", "a", "g_l", "o", "p", "k_eps", "input_scale", "dt"])
+def test_step_refuses_what_is_not_on_the_cpu(name: str) -> None:
+    (x, h0, dt), rest = arguments(1)
+    del rest["batch_first"]
+    given = {"x": x[0], "h": h0, "dt": dt[0], **rest}
+    with pytest.raises(ValueError, match="on the CPU"):
+        kernels.step(**{**given, name: given[name].to("meta")})
 
 
 def test_reasons_name_everything_that_stands_in_the_way() -> None:
