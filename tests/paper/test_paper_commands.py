@@ -56,6 +56,22 @@ def test_more_epochs_carry_on(capsys, tmp_path, monkeypatch):
         assert call(capsys, *words, "--epochs", iterations)[0] == 0
     (run,) = read_runs(tmp_path)
     assert run.result.epochs == 3, "asking for less afterwards loses nothing"
+    (result,) = tmp_path.glob("*/result.json")
+    result.unlink()
+    assert call(capsys, *words, "--epochs", 1)[0] == 0, "nor when the run was broken off before its result"
+    assert json.loads(result.read_text())["epochs"] == 3
+
+
+def test_what_is_there_is_drawn_though_a_run_had_to_be_left_out(capsys, tmp_path, monkeypatch):
+    def busy(*arguments, **options):
+        raise training.folder.BusyFolderError("another process is at this run")
+
+    monkeypatch.setattr(training.grid, "run_or_diverge", busy)
+    words = ["reproduce", "neural-ode", "--budget", "smoke", *ONE, "--out", tmp_path, "--quiet"]
+    code, _, error = call(capsys, *words)
+    assert code != 0
+    assert "another process is at this run" in error
+    assert (tmp_path / "artefacts" / "neural-ode" / "README.md").exists()
 
 
 def test_what_needs_missing_files_is_left_out_and_said(capsys, tmp_path, no_data):

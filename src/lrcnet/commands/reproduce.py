@@ -62,9 +62,12 @@ def run(arguments: argparse.Namespace) -> int:
     chosen = _shortened(_matching(planned, arguments.only), arguments.epochs, arguments.out)
     if arguments.list:
         return _list(chosen, arguments.out)
-    _train(_possible(chosen, arguments.out, arguments.data), arguments)
+    left = _train(_possible(chosen, arguments.out, arguments.data), arguments)
     _analyse(names, arguments)
-    return _draw(names, arguments)
+    drawn = _draw(names, arguments)
+    if left is not None:
+        raise left
+    return drawn
 
 
 def _meant(run: RunSpec | Result, patterns: Sequence[str] | None) -> bool:
@@ -92,7 +95,7 @@ def _shortened(specs: Sequence[RunSpec], epochs: int | None, out: str) -> list[R
     from pathlib import Path
 
     from lrcnet import tasks
-    from lrcnet.training.result import FILE_NAME, Result
+    from lrcnet.paper.finished import trained_so_far
 
     cut = []
     for spec in specs:
@@ -100,9 +103,7 @@ def _shortened(specs: Sequence[RunSpec], epochs: int | None, out: str) -> list[R
         field, own = ("epochs", recipe.epochs) if recipe.epochs is not None else ("iterations", recipe.iterations)
         planned = getattr(spec, field) or own or 1
         length = planned if epochs is None else min(epochs, planned)
-        place = Path(out) / spec.folder_name()
-        if (place / FILE_NAME).exists():
-            length = max(length, Result.read(place).epochs)
+        length = max(length, trained_so_far(Path(out) / spec.folder_name()))
         cut.append(spec if length == planned else spec.with_(**{field: length}))
     return cut
 
@@ -146,24 +147,31 @@ def _possible(specs: Sequence[RunSpec], out: str, data: str | None) -> list[RunS
     return kept
 
 
-def _train(specs: Sequence[RunSpec], arguments: argparse.Namespace) -> None:
+def _train(specs: Sequence[RunSpec], arguments: argparse.Namespace) -> Exception | None:
+    """Train what is missing; the error, if some had to be left out: what is there is drawn all the same."""
     from lrcnet.paper.roll_out import save_roll_outs
     from lrcnet.training import run_all
+    from lrcnet.training.grid import RunsLeftError
 
     if not specs:
-        return
+        return None
     counter = _Counter(len(set(specs)))
-    run_all(
-        specs,
-        arguments.out,
-        data=arguments.data,
-        engine=arguments.engine,
-        progress=not arguments.quiet,
-        threads=arguments.threads,
-        address=arguments.address,
-        on_result=counter.tell,
-    )
+    left = None
+    try:
+        run_all(
+            specs,
+            arguments.out,
+            data=arguments.data,
+            engine=arguments.engine,
+            progress=not arguments.quiet,
+            threads=arguments.threads,
+            address=arguments.address,
+            on_result=counter.tell,
+        )
+    except RunsLeftError as error:
+        left = error
     save_roll_outs(arguments.out)
+    return left
 
 
 def _analyse(names: Sequence[str], arguments: argparse.Namespace) -> None:

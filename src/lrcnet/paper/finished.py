@@ -123,6 +123,13 @@ def _read_folder(folder: Path) -> Finished:
     return Finished(Result.read(folder), history, _read_prediction(folder), read_analyses(folder))
 
 
+def trained_so_far(folder: Path) -> int:
+    """Epochs (or iterations) behind a run, finished or broken off; 0 where there is none."""
+    history = _read_history(folder / METRICS_FILE)
+    ends = [value for name in ("iteration", "epoch") for value in history.get(name, []) if value is not None]
+    return int(max(ends, default=0))
+
+
 def _read_history(path: Path) -> dict[str, list[float | None]]:
     if not path.exists():
         return {}
