@@ -10,6 +10,7 @@ import pytest
 
 import lrcnet
 from lrcnet import kernels
+from tests.kernels.conftest import ROOT, run_program
 
 PROGRAM = """
 import torch
@@ -31,27 +32,15 @@ for model in MODELS:
 """
 
 
-def run(program: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    root = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
-    path = os.pathsep.join([root, *sys.path])
-    return subprocess.run(
-        [sys.executable, "-c", program],
-        env={**os.environ, "PYTHONPATH": path, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
 @pytest.mark.parametrize("name", kernels.info().get("available", []))
 def test_every_instruction_set_is_right(name: str) -> None:
-    done = run(PROGRAM, LRCNET_ISA=name)
+    done = run_program(PROGRAM, LRCNET_ISA=name)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == name
 
 
 def test_an_unknown_instruction_set_lists_the_known_ones() -> None:
-    done = run("import lrcnet", LRCNET_ISA="mmx")
+    done = run_program("import lrcnet", LRCNET_ISA="mmx")
     assert done.returncode != 0
     assert f"LRCNET_ISA must be one of {', '.join(kernels.info()['available'])}" in done.stderr
 
@@ -70,9 +59,27 @@ try:
 except RuntimeError as error:
     print(error)
 """
-    done = run(program, PYTHONPATH=str(tmp_path))
+    done = run_program(program, PYTHONPATH=str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("no C++ compiler") == 1, "said once"
     first, second = done.stdout.strip().splitlines()
     assert "no C++ compiler" in first
     assert first in second
+
+
+@pytest.mark.slow
+def test_a_build_without_a_compiler_succeeds_and_says_what_is_missing(tmp_path: Path) -> None:
+    # `false` stands for a compiler that fails, a path to nothing for none at all.
+    for compiler in ("false", str(tmp_path / "missing")):
+        done = subprocess.run(
+            [sys.executable, "setup.py", "build_ext", f"--build-lib={tmp_path}", f"--build-temp={tmp_path}"],
+            env={**os.environ, "CC": compiler, "CXX": compiler},
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert "lrcnet: the fused kernels were not built" in done.stderr
+        assert "install a C++17 compiler (g++ or clang++)" in done.stderr
+        assert not list(tmp_path.rglob("*.so"))
