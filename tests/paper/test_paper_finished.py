@@ -106,6 +106,16 @@ def test_settings_are_never_averaged_as_if_they_were_seeds(tmp_path):
     assert len(read_runs(tmp_path)) == 2
 
 
+def test_a_run_that_diverged_late_keeps_the_lengths_it_had_passed():
+    runs = [synthetic_runs.ode_run("spiral", "lrc-s", seed) for seed in range(2)]
+    early = {"mean_absolute_error@1000": 0.5}
+    broken = replace(runs[1].result, status="diverged", epochs=1500, metrics=early)
+    (group,) = grouped([runs[0], replace(runs[1], result=broken)], "neural-ode")
+    passed, lost = group.metric("mean_absolute_error@1000"), group.metric("mean_absolute_error@2000")
+    assert (passed.seeds, passed.diverged) == (2, 0)
+    assert (lost.seeds, lost.diverged) == (1, 1)
+
+
 def test_a_custom_run_does_not_push_the_papers_aside():
     runs = [synthetic_runs.classification_run("imdb", "text", "gru", 0, 3, budget) for budget in ("custom", "paper")]
     assert [group.budget for group in grouped(runs, "imdb")] == ["paper", "custom"]

@@ -55,9 +55,13 @@ class Group:
         return self.runs[0].result.parameters
 
     def metric(self, name: str, scale: float = 1.0, digits: int | None = None) -> Estimate | None:
-        """Mean over the seeds of a metric of the result, times a scale, or None where no run has it."""
-        values = [scale * r.result.metrics[name] for r in self.finished if name in r.result.metrics]
-        return mean_over_seeds(values, self.diverged, digits)
+        """Mean over the seeds of a metric of the result, times a scale, or None where no run has it.
+
+        A run that diverged late has the numbers of the lengths that it had passed, and counts there.
+        """
+        values = [scale * r.result.metrics[name] for r in self.runs if name in r.result.metrics]
+        lost = sum(r.result.status == "diverged" and name not in r.result.metrics for r in self.runs)
+        return mean_over_seeds(values, lost, digits)
 
     def seconds_per_epoch(self) -> float:
         """Mean over the seeds."""
