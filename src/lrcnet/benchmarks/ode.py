@@ -12,6 +12,7 @@ import torch
 
 from lrcnet import models, tasks
 from lrcnet.benchmarks.measure import Measurement, best_in_turn
+from lrcnet.tasks.neural_ode import SYSTEMS
 
 BEFORE, ITERATIONS = 500, 25
 LRC_MS, NEURAL_ODE_MS = 5.0, 30.0
@@ -21,7 +22,7 @@ def measure() -> list[Measurement]:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        return [row for variant in tasks.TASKS["neural-ode"].variants for row in _iterations(variant)]
+        return [row for variant in SYSTEMS for row in _iterations(variant)]
     finally:
         torch.set_num_threads(threads)
 
