@@ -116,6 +116,16 @@ def test_a_run_that_diverged_late_keeps_the_lengths_it_had_passed():
     assert (lost.seeds, lost.diverged) == (1, 1)
 
 
+def test_a_run_that_was_carried_on_takes_the_place_of_its_shorter_self(tmp_path):
+    first, longer = (synthetic_runs.classification_run("psmnist", "permuted", "gru", 0, length) for length in (3, 10))
+    other = synthetic_runs.classification_run("psmnist", "permuted", "gru", 1, 3)
+    collect([first, other], tmp_path)
+    collect([longer], tmp_path)
+    assert sorted((run.result.seed, run.result.epochs) for run in read_runs(tmp_path)) == [(0, 10), (1, 3)]
+    collect([first], tmp_path)
+    assert len(read_runs(tmp_path)) == 3, "a shorter run deletes nothing"
+
+
 def test_a_custom_run_does_not_push_the_papers_aside():
     runs = [synthetic_runs.classification_run("imdb", "text", "gru", 0, 3, budget) for budget in ("custom", "paper")]
     assert [group.budget for group in grouped(runs, "imdb")] == ["paper", "custom"]

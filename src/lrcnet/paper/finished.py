@@ -84,6 +84,8 @@ def identity(result: Result) -> tuple[Any, ...]:
 def collect(runs: Iterable[Finished], folder: str | os.PathLike[str]) -> list[Path]:
     """Writes one small JSON file per run: the result, the thinned learning curve, the thinned trajectory.
 
+    A run of a budget that was carried on takes the place of its shorter self.
+
     Returns:
         The files written; one that is there with the same content is left alone.
     """
@@ -102,6 +104,8 @@ def collect(runs: Iterable[Finished], folder: str | os.PathLike[str]) -> list[Pa
             path.parent.mkdir(exist_ok=True)
             write_text(path, text)
             written.append(path)
+        for shorter in _shorter(path, run.result):
+            shorter.unlink()
     return written
 
 
@@ -186,9 +190,22 @@ def _dump(content: Mapping[str, Any]) -> str:
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-def _file_name(result: Result) -> str:
+def _file_name(result: Result, epochs: int | str | None = None) -> str:
     """Unique: a custom run may differ from another in its command alone."""
-    name = f"{result.variant}_{result.model}_{result.budget}_{result.epochs}_seed{result.seed}".replace("/", "-")
+    length = result.epochs if epochs is None else epochs
+    name = f"{result.variant}_{result.model}_{result.budget}_{length}_seed{result.seed}".replace("/", "-")
     if result.budget == "custom":
         name += f"_{hashlib.sha256(result.command.encode()).hexdigest()[:8]}"
     return name
+
+
+def _shorter(path: Path, result: Result) -> list[Path]:
+    """Files beside `path` of the same run after fewer epochs."""
+    if result.budget == "custom":
+        return []
+    found = []
+    for other in path.parent.glob(f"{_file_name(result, '*')}.json"):
+        earlier = read_collected(other)
+        if earlier is not None and earlier.result.epochs < result.epochs:
+            found.append(other)
+    return found
