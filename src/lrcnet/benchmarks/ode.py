@@ -61,8 +61,9 @@ def _trainer(variant: str, name: str) -> Callable[[], object]:
     schedule = make_schedule("constant", rate, 10**6)
 
     def advance(done: int, stop: int) -> object:
-        still = {"clip": None, "on_step": lambda: None}
-        return train(fabric, problem, model, optimiser, schedule=schedule, done=done, stop=stop, **still)  # type: ignore[arg-type]
+        return train(
+            fabric, problem, model, optimiser, schedule=schedule, done=done, stop=stop, clip=None, on_step=lambda: None
+        )
 
     advance(0, BEFORE)
     starts = count(BEFORE, ITERATIONS)
