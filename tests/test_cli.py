@@ -35,6 +35,11 @@ def test_info_tells_what_is_here(capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(capsys.readouterr().out)["kernels"].keys() == lrcnet.info()["kernels"].keys()
 
 
+def test_the_package_runs_as_a_module() -> None:
+    ran = subprocess.run([sys.executable, "-m", "lrcnet", "--version"], capture_output=True, text=True, check=True)
+    assert lrcnet.__version__ in ran.stdout
+
+
 def test_errors_are_one_line_and_an_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["data", "get", "nothing"]) == 1
     shown = capsys.readouterr().err

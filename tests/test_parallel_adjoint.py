@@ -1,32 +1,90 @@
 """Gradients of a roll-out for all points at once are those of the plain loop."""
 
+from collections.abc import Callable
+
 import pytest
 import torch
+from torchdiffeq._impl import rk_common
 
 import lrcnet
 
 
-@pytest.mark.parametrize("field_type", [lrcnet.LRCField, lrcnet.MLPField])
+def _lrc_without_kernels(size: int) -> lrcnet.LRCField:
+    return lrcnet.LRCField(size, backend="reference")
+
+
+@pytest.mark.parametrize("field_type", [lrcnet.LRCField, _lrc_without_kernels, lrcnet.MLPField])
 @pytest.mark.parametrize("size", [1, 2, 3])
-def test_gradients_equal_those_of_the_plain_loop(field_type: type, size: int) -> None:
+@pytest.mark.parametrize("solver", ["euler", "heun", "rk4", "dopri5"])
+def test_gradients_equal_those_of_the_plain_loop(
+    field_type: Callable[[int], torch.nn.Module], size: int, solver: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # torchdiffeq differentiates through its choice of the first step, and through no other's.
+    chosen = torch.no_grad()(rk_common._select_initial_step)
+    monkeypatch.setattr(rk_common, "_select_initial_step", chosen)
     field = field_type(size).double()
     times = torch.cumsum(torch.rand(9, dtype=torch.float64), 0)
     y0 = torch.randn(5, size, dtype=torch.float64, requires_grad=True)
     weights = torch.randn(9, 5, size, dtype=torch.float64)
     found = []
     for backend in ("auto", "reference"):
-        states = lrcnet.NeuralODE(field, solver="euler", backend=backend)(y0, times)
+        states = lrcnet.NeuralODE(field, solver=solver, backend=backend)(y0, times)
         gradients = torch.autograd.grad((weights * states.sin()).sum(), [y0, *field.parameters()])
         found.append((states, gradients))
     torch.testing.assert_close(found[0], found[1], rtol=1e-10, atol=1e-12)
 
 
-def test_gradients_are_right() -> None:
+@pytest.mark.parametrize("spread", [1.0, 4.0])
+def test_the_choice_of_the_first_step_matters_less_than_the_solvers_error(spread: float) -> None:
+    field = lrcnet.MLPField(2).double()
+    with torch.no_grad():
+        for parameter in field.parameters():
+            parameter.mul_(spread)
+    times = torch.linspace(0, 5, 7, dtype=torch.float64)
+    y0 = torch.randn(6, 2, dtype=torch.float64)
+
+    def gradient(backend: str, tolerance: float) -> torch.Tensor:
+        model = lrcnet.NeuralODE(
+            field, backend=backend, relative_tolerance=tolerance, absolute_tolerance=tolerance / 100
+        )
+        found = torch.autograd.grad(model(y0, times).square().sum(), list(field.parameters()))
+        return torch.cat([part.flatten() for part in found])
+
+    ours, theirs, exact = gradient("auto", 1e-5), gradient("reference", 1e-5), gradient("reference", 1e-12)
+    assert (ours - theirs).norm() < 0.1 * (theirs - exact).norm()
+
+
+@pytest.mark.parametrize("solver", ["euler", "rk4"])
+def test_gradients_are_right(solver: str) -> None:
     field = lrcnet.LRCField(2, units=3).double()
-    model = lrcnet.NeuralODE(field, solver="euler")
+    model = lrcnet.NeuralODE(field, solver=solver)
     times = torch.tensor([0.0, 0.1, 0.5, 0.6], dtype=torch.float64)
     y0 = torch.randn(2, 2, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(lambda y: model(y, times), (y0,))
+
+
+@pytest.mark.parametrize("solver", ["euler", "heun", "rk4", "dopri5"])
+def test_float32_takes_the_same_way(solver: str) -> None:
+    field = lrcnet.LRCField(2)
+    y0 = torch.randn(5, 2)
+    times = torch.linspace(0, 2, 6)
+    gradients = []
+    for dtype in (torch.float32, torch.float64):
+        field = field.to(dtype)
+        model = lrcnet.NeuralODE(field, solver=solver, relative_tolerance=1e-4, absolute_tolerance=1e-6)
+        loss = model(y0.to(dtype), times.to(dtype)).square().sum()
+        gradients.append([g.double() for g in torch.autograd.grad(loss, list(field.parameters()))])
+    torch.testing.assert_close(*gradients, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("times", [[1.0, 0.5, 0.0], [0.0, 0.5, 0.2]])
+@pytest.mark.parametrize("solver", ["euler", "rk4"])
+def test_time_that_runs_back_takes_the_plain_loop(solver: str, times: list[float]) -> None:
+    field = lrcnet.MLPField(2).double()
+    t = torch.tensor(times, dtype=torch.float64)
+    y0 = torch.randn(2, 2, dtype=torch.float64, requires_grad=True)
+    model = lrcnet.NeuralODE(field, solver=solver)
+    assert torch.autograd.gradcheck(lambda y: model(y, t), (y0,))
 
 
 def test_one_time_and_an_empty_batch_work() -> None:

@@ -8,11 +8,12 @@ from itertools import pairwise
 from typing import Any
 
 from torch import Tensor, nn
+from torch.nn.functional import linear
 
 from lrcnet.cells import LRCCell, LTCCell, STCCell
 from lrcnet.cells.base import values_are_readable
 from lrcnet.errors import DivergenceError, one_of, positive_size
-from lrcnet.parallel_adjoint import LARGEST_STATE, euler_roll_out
+from lrcnet.parallel_adjoint import LARGEST_STATE, roll_out
 from lrcnet.solvers import FIELD_SOLVERS, VectorField, solve
 
 
@@ -41,10 +42,20 @@ class MLPField(nn.Module):
                 nn.init.normal_(layer.weight, std=0.1)
                 nn.init.zeros_(layer.bias)
 
+    def bind(self) -> VectorField:
+        """The field as a plain function: a module's call costs as much as the arithmetic of so small a layer."""
+        *inner, last = [(layer.weight, layer.bias) for layer in self.net if isinstance(layer, nn.Linear)]
+
+        def field(t: Any, y: Tensor) -> Tensor:
+            for weight, bias in inner:
+                y = linear(y, weight, bias).tanh()
+            return linear(y, *last)
+
+        return field
+
     def forward(self, t: Any, y: Tensor) -> Tensor:
         """dy/dt at states y (B, d); t is ignored."""
-        out: Tensor = self.net(y)
-        return out
+        return self.bind()(t, y)
 
 
 class LRCField(nn.Module):
@@ -98,10 +109,10 @@ class LRCField(nn.Module):
     def bind(self) -> VectorField:
         """The field with its constraints applied once, for a whole roll-out."""
         derivative = self.liquid.bind_derivative()
+        into, out = (self.into.weight, self.into.bias), (self.out.weight, self.out.bias)
 
         def field(t: Any, y: Tensor) -> Tensor:
-            slope: Tensor = self.out(derivative(self.into(y)))
-            return slope
+            return linear(derivative(linear(y, *into)), *out)
 
         return field
 
@@ -117,7 +128,7 @@ class NeuralODE(nn.Module):
         field: called as field(t, y) -> dy/dt; if it has `bind()`, that is called once per roll-out and its answer used.
         solver: "euler", "heun", "rk4" (one step per interval of the given times), or "dopri5" (adaptive).
         relative_tolerance, absolute_tolerance: of the adaptive solver.
-        backend: "auto" takes the gradients of an Euler roll-out of a small autonomous field for all its points at once;
+        backend: "auto" takes the gradients of a roll-out of a small autonomous field for all its points at once;
             "reference" is the plain loop, differentiable more than once.
 
     >>> model = lrcnet.NeuralODE(lrcnet.LRCField(2), solver="euler")
@@ -156,30 +167,26 @@ class NeuralODE(nn.Module):
             raise ValueError(f"y0 must be floating point, but is {y0.dtype}; convert it")
         bind = getattr(self.field, "bind", None)
         field = self.field if bind is None else bind()
-        solver = solver or self.solver
-        if self._in_parallel(solver, y0):
-            states = euler_roll_out(field, y0, t)
-        else:
-            states = solve(
-                solver,
-                field,
-                y0,
-                t,
-                relative_tolerance=self.relative_tolerance,
-                absolute_tolerance=self.absolute_tolerance,
-            )
+        states = (roll_out if self._in_parallel(y0, t) else solve)(
+            solver or self.solver,
+            field,
+            y0,
+            t,
+            relative_tolerance=self.relative_tolerance,
+            absolute_tolerance=self.absolute_tolerance,
+        )
         _refuse_divergence(states)
         return states
 
-    def _in_parallel(self, solver: str, y0: Tensor) -> bool:
+    def _in_parallel(self, y0: Tensor, t: Tensor) -> bool:
         """Whether the gradients can be had for all points at once: see `lrcnet.parallel_adjoint`."""
         return (
             self.backend == "auto"
-            and solver == "euler"
             and getattr(self.field, "autonomous", False)
             and y0.dim() == 2
             and y0.shape[-1] <= LARGEST_STATE
             and values_are_readable(y0)
+            and bool((t.diff() > 0).all())
         )
 
 

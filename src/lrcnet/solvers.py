@@ -92,6 +92,45 @@ class Exponential:
         return h + d * torch.where(small, series, quotient) * (drive - decay * h)
 
 
+DORMAND_PRINCE = ExplicitRungeKutta(
+    5,
+    (
+        (),
+        (1 / 5,),
+        (3 / 40, 9 / 40),
+        (44 / 45, -56 / 15, 32 / 9),
+        (19372 / 6561, -25360 / 2187, 64448 / 6561, -212 / 729),
+        (9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656),
+        (35 / 384, 0.0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84),
+    ),
+    (35 / 384, 0.0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84, 0.0),
+)
+# Shampine's fourth-order value in the middle of the step: y + d * sum_i of these times k_i.
+_MIDDLE = (
+    6025192743 / 60171106304,
+    0.0,
+    51252292925 / 130801643196,
+    -2691868925 / 90256659456,
+    187940372067 / 3189068634112,
+    -1776094331 / 39487288512,
+    11237099 / 470086768,
+)
+
+
+def dense_weights(x: Tensor) -> Tensor:
+    """Between two steps of Dormand-Prince: the state at the parts x (N,) of a step is y + d * sum_i weights[:, i] k_i.
+
+    It is torchdiffeq's polynomial of degree 4: through both ends, with their slopes, and through the middle.
+    """
+    square, cube, fourth = x**2, x**3, x**4
+    end = -5 * square + 14 * cube - 8 * fourth
+    middle = 16 * (square - 2 * cube + fourth)
+    weights = torch.outer(end, x.new_tensor(DORMAND_PRINCE.weights)) + torch.outer(middle, x.new_tensor(_MIDDLE))
+    weights[:, 0] += x - 4 * square + 5 * cube - 2 * fourth
+    weights[:, -1] += square - 3 * cube + 2 * fourth
+    return weights
+
+
 @dataclass(frozen=True)
 class DormandPrince:
     """Adaptive Dormand-Prince 5(4), by torchdiffeq.

@@ -54,9 +54,20 @@ def classification_run(task, variant, model, seed, epochs, budget="paper", solve
         f"{split}_accuracy": [end - 0.3 * math.exp(-8 * e / epochs) + noise.gauss(0, 0.003) for e in steps],
     }
     label = f"{variant}+{solver}" if solver else variant
-    return Finished(
-        result(task, label, model, seed=seed, epochs=epochs, budget=budget, metrics={"accuracy": end}), history
-    )
+    metrics = {"accuracy": end}
+    if split == "validation":
+        metrics["validation_loss"] = 1.5 * (1 - end)
+    return Finished(result(task, label, model, seed=seed, epochs=epochs, budget=budget, metrics=metrics), history)
+
+
+def rate_runs(variant, model, accuracies, seeds=3):
+    """Runs at each rate, on the faithful and on the clean split; `accuracies` by what stands after the plus."""
+    return [
+        classification_run("person", f"{variant}{split}", model, seed, 100, solver=change, centre=centre)
+        for seed in range(seeds)
+        for split in ("", "-clean")
+        for change, centre in accuracies.items()
+    ]
 
 
 def ode_run(system, model, seed, iterations=4000, budget="paper"):
@@ -143,6 +154,9 @@ def whole_paper():
             classification_run("person", "a01-a04", "lrc-s", seed, 100, solver=solver, centre=0.78)
             for solver in ("hybrid-1", "exponential-1", "rk4-1")
         ]
+    for model in ("lrcu-s", "lrcu-a", "lstm", "gru", "mgu"):
+        runs += rate_runs("a01-a04", model, {"lr0.0001": 0.6, "lr0.01": 0.87})
+        runs += [classification_run("person", "a01-a04-clean", model, seed, 100, centre=0.7) for seed in range(3)]
     cut_short = {"lrcu-s": 10, "lrcu-a": 10, "lstm": 10, "gru": 3, "mgu": 3}
     runs += [classification_run("psmnist", "permuted", m, 0, epochs, centre=0.69) for m, epochs in cut_short.items()]
     runs.append(Finished(result("psmnist", "permuted", "mgu", seed=1, epochs=2, status="diverged")))

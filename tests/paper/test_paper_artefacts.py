@@ -189,6 +189,41 @@ def test_solvers_stand_beside_the_lrcu(rendered):
     assert {row["solver and steps"] for row in rows[1:]} == set(SOLVERS)
 
 
+def test_rates_have_a_table_of_their_own_and_stay_out_of_the_others(all_runs, rendered):
+    without = [run for run in all_runs if "+lr" not in run.result.variant]
+    plain, found = classification.render(without), rendered["classification"]
+    assert "rates" not in [table.name for table in plain.tables]
+    for name in ("person", "solvers"):
+        assert rows_of(found, name) == rows_of(plain, name)
+    assert found.claims[: len(plain.claims)] == plain.claims
+    rows = rows_of(found, "rates")
+    assert [row["rate"] for row in rows[:3]] == ["0.0001", "0.001", "0.01"]
+    assert {row["rate"] for row in rows if row["search"]} == {"0.01"}
+    assert all(row["accuracy, faithful split"].seeds == 3 for row in rows)
+    added = found.claims[len(plain.claims) :]
+    assert added
+    assert all("each at its searched rate" in claim.statement for claim in added)
+
+
+def test_a_rate_is_picked_by_validation_loss_of_common_seeds_once_all_were_tried():
+    rates = {"lr0.0001": 0.9, "": 0.6, "lr0.01": 0.7}
+    runs = synthetic_runs.rate_runs("coarse", "gru", rates)
+
+    def picked(kept):
+        rows = rows_of(classification.render(kept), "rates")
+        return [row["rate"] for row in rows if row["search"]]
+
+    assert picked(runs) == ["0.0001"]
+    # The seeds that only one rate has must not decide: here they are its bad ones.
+    bad = synthetic_runs.rate_runs("coarse", "gru", {"lr0.0001": 0.2}, seeds=8)
+    assert picked([*runs, *bad[6:]]) == ["0.0001"]
+    untried = [run for run in runs if run.result.variant != "coarse-clean"]
+    assert picked(untried) == []
+    lost = synthetic_runs.result("person", "coarse-clean+lr0.01", "gru", status="diverged", epochs=3)
+    others = [run for run in runs if run.result.variant != "coarse-clean+lr0.01"]
+    assert picked([*others, Finished(lost)]) == ["0.0001"]
+
+
 def test_the_ode_verdict_is_on_two_thousand_iterations(all_runs):
     rows = rows_of(neural_ode.render(all_runs), "test-error")
     assert {row["iteration"] for row in rows} == {2000}

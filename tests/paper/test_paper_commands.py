@@ -82,6 +82,18 @@ def test_what_needs_missing_files_is_left_out_and_said(capsys, tmp_path, no_data
     assert "84.21 ± 0.26" in text
 
 
+def test_a_pattern_may_name_another_rate_or_pass_over_it(capsys):
+    def listed(pattern):
+        main(["reproduce", "classification", "--budget", "paper", "--seeds", "1", "--list", "--only", pattern])
+        return [line for line in capsys.readouterr().out.splitlines() if "lrcnet train" in line]
+
+    every, fast = listed("person/coarse/gru"), listed("person/coarse+lr0.01/gru")
+    assert len(every) == 3
+    assert len(fast) == 1
+    assert "--lr 0.01" in fast[0]
+    assert fast[0] in every
+
+
 def test_only_what_is_named_is_measured(tmp_path, monkeypatch):
     asked = []
     runs = [synthetic_runs.result("driving", v, m) for v, m in (("own", "lrcu-s"), ("own", "lstm"), ("own+e-1", "ltc"))]

@@ -81,7 +81,7 @@ def test_groups_hold_seeds_and_nothing_else():
     runs += [synthetic_runs.classification_run("person", "coarse", "lstm", 0, 100, "quick")]
     runs += [synthetic_runs.classification_run("person", "coarse", "lrc-s", 0, 100, solver="rk4-1", centre=0.8)]
     groups = grouped(runs, "person")
-    assert [(g.model, g.solver, g.budget, len(g.runs)) for g in groups] == [
+    assert [(g.model, g.change, g.budget, len(g.runs)) for g in groups] == [
         ("lrc-s", "rk4-1", "paper", 1),
         ("lstm", "", "paper", 3),
         ("lstm", "", "quick", 1),

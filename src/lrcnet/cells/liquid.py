@@ -135,10 +135,19 @@ class LiquidCell(LiquidParameters, ODECell):
         if self.input_size:
             raise ValueError(f"bind_derivative needs a cell of no inputs, but this one has {self.input_size}")
         nothing = self.k.new_empty(1, 1, 0)
-        values = self.values()
-        held = self.hold(values, nothing[0])
         fuses = self._fuses(nothing)
-        arguments = self._kernel_arguments(values) | {"solver": "euler", "unfolds": 1} if fuses else {}
+        arguments = self._kernel_arguments() | {"solver": "euler", "unfolds": 1} if fuses else {}
+
+        # Constraining costs as much as a small batch's slopes. What was prepared without gradients has none to give.
+        prepared: dict[bool, tuple[Circuit, Currents]] = {}
+
+        def plain(h: Tensor) -> Tensor:
+            with_gradients = torch.is_grad_enabled()
+            if with_gradients not in prepared:
+                values = self.values()
+                prepared[with_gradients] = values, self.hold(values, nothing[0])
+            decay, drive = self.split(*prepared[with_gradients], h)
+            return torch.addcmul(drive, decay, h, value=-1)
 
         def derivative(h: Tensor) -> Tensor:
             if fuses and not torch.is_grad_enabled():
@@ -146,8 +155,7 @@ class LiquidCell(LiquidParameters, ODECell):
             elif self.backend == "fused" or (fuses and h.shape[0] >= _MANY and values_are_readable(h)):
                 moved = kernels.scan(nothing.expand(1, h.shape[0], 0), h, _STRIDE, batch_first=False, **arguments)[0]
             else:
-                decay, drive = self.split(values, held, h)
-                return torch.addcmul(drive, decay, h, value=-1)
+                return plain(h)
             return _slope(h, moved)
 
         return derivative

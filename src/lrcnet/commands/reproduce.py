@@ -32,7 +32,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--only",
         action="append",
         metavar="PATTERN",
-        help="train and measure only runs whose TASK/VARIANT/MODEL matches, e.g. 'psmnist/*/lrcu-*'; repeatable",
+        help="train and measure only runs whose TASK/VARIANT/MODEL matches, e.g. 'psmnist/*/lrcu-*', or with another "
+        "rate or solver 'person/coarse+lr0.01/*'; repeatable",
     )
     parser.add_argument(
         "--epochs",
@@ -73,9 +74,12 @@ def run(arguments: argparse.Namespace) -> int:
 def _meant(run: RunSpec | Result, patterns: Sequence[str] | None) -> bool:
     from fnmatch import fnmatch
 
-    # After a plus, a result's variant names what was not the model's or the task's own.
-    name = f"{run.task}/{run.variant.partition('+')[0]}/{run.model}"
-    return not patterns or any(fnmatch(name, pattern) for pattern in patterns)
+    from lrcnet.training import Result
+
+    # After a plus stands what was not the model's or the task's own; a pattern may ask for it or pass over it.
+    label = run.variant if isinstance(run, Result) else run.label()
+    names = [f"{run.task}/{variant}/{run.model}" for variant in {label, label.partition("+")[0]}]
+    return not patterns or any(fnmatch(name, pattern) for name in names for pattern in patterns)
 
 
 def _matching(specs: Sequence[RunSpec], patterns: Sequence[str] | None) -> list[RunSpec]:
@@ -83,7 +87,7 @@ def _matching(specs: Sequence[RunSpec], patterns: Sequence[str] | None) -> list[
         return list(dict.fromkeys(specs))
     kept = [spec for spec in specs if _meant(spec, patterns)]
     if not kept:
-        known = sorted({f"{s.task}/{s.variant}/{s.model}" for s in specs})
+        known = sorted({f"{s.task}/{s.label()}/{s.model}" for s in specs})
         raise ValueError(
             f"--only {' '.join(patterns)} matches none of the runs: {', '.join(known) or 'there are none'}"
         )

@@ -1,4 +1,4 @@
-"""Pictures of the classification table: the paper's accuracies beside ours, and learning curves."""
+"""Pictures of the classification table: the paper's accuracies beside ours, learning curves, learning rates."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lrcnet.paper import curves, palette
+from lrcnet.paper.classification_claims import accuracy
+from lrcnet.paper.classification_rates import Rate
 from lrcnet.paper.curves import Dot
 from lrcnet.paper.groups import Group
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
@@ -49,3 +52,56 @@ def draw_learning_curves(groups: Sequence[Group], split: str) -> Figure:
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         curves.legend_below(figure, [left])
     return figure
+
+
+def draw_rates(rates: Sequence[Rate]) -> Figure:
+    """Accuracy over the learning rate, one panel per variant; a ring where the search picks."""
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+    variants = list(dict.fromkeys(entry.variant for entry in rates))
+    models = list(dict.fromkeys(entry.model for entry in rates))
+    with palette.style():
+        figure = Figure(figsize=(3.6 * max(2, len(variants)), 3.4), layout="constrained")
+        grid = figure.subplots(1, len(variants), squeeze=False).ravel()
+        for axes, variant in zip(grid, variants, strict=True):
+            axes.set_xscale("log")
+            for place, model in enumerate(models):
+                _draw_rate_line(axes, [r for r in rates if (r.variant, r.model) == (variant, model)], place)
+            ticks = sorted({entry.rate for entry in rates})
+            axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+            axes.minorticks_off()
+            axes.set(title=variant, xlabel="learning rate", ylabel="test accuracy (%)")
+        ring = Line2D([], [], color=palette.INK, marker="o", markersize=9, markerfacecolor="none", linestyle="none")
+        curves.legend_below(figure, list(grid), {"picked by the search": ring})
+    return figure
+
+
+def _draw_rate_line(axes: Axes, entries: Sequence[Rate], place: int) -> None:
+    points = [(e, number) for e in entries if (number := accuracy(e.faithful)) is not None]
+    if not points:
+        return
+    look = palette.look(points[0][0].model)
+    # Side by side, so that the bars of one rate do not hide each other.
+    where = [entry.rate * 1.07 ** (place - 2) for entry, _ in points]
+    axes.errorbar(
+        where,
+        [number.mean for _, number in points],
+        yerr=[number.std or 0.0 for _, number in points],
+        color=look.colour,
+        linestyle=look.dashes,
+        marker=look.marker,
+        markersize=5,
+        capsize=2,
+        label=look.label,
+    )
+    picked = [(x, number.mean) for x, (entry, number) in zip(where, points, strict=True) if entry.picked]
+    axes.plot(
+        [x for x, _ in picked],
+        [y for _, y in picked],
+        linestyle="none",
+        marker="o",
+        markersize=10,
+        markerfacecolor="none",
+        markeredgecolor=palette.INK,
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lrcnet.paper import palette
@@ -56,7 +56,7 @@ def draw_curves(axes: Axes, groups: Sequence[Group], columns: Sequence[str], sca
             continue
         where, mean, low, high = mean_curve(group, column, scale)
         look = palette.look(group.model)
-        label = f"{look.label}, {group.solver}" if group.solver else look.label
+        label = f"{look.label}, {group.change}" if group.change else look.label
         # A run of a few points would be invisible as a line.
         marker = look.marker if len(where) < 15 else ""
         axes.plot(where, mean, color=look.colour, linestyle=look.dashes, marker=marker, markersize=4, label=label)
@@ -66,12 +66,13 @@ def draw_curves(axes: Axes, groups: Sequence[Group], columns: Sequence[str], sca
     return drawn
 
 
-def legend_below(figure: Figure, axes: Sequence[Axes]) -> None:
-    """One legend for all panels, each label once, below them, where it can hide no curve."""
+def legend_below(figure: Figure, axes: Sequence[Axes], more: Mapping[str, Any] | None = None) -> None:
+    """One legend for all panels and for `more` (label -> handle), each label once, below, where it hides no curve."""
     found: dict[str, Any] = {}
     for panel in axes:
         for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)
+    found |= more or {}
     if found:
         figure.legend(
             list(found.values()), list(found), loc="outside lower center", ncols=min(len(found), 6), handlelength=3.0

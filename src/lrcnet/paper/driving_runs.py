@@ -102,7 +102,7 @@ def found(runs: Sequence[Finished], models: Sequence[Model]) -> dict[Model, Grou
     if not groups:
         return {}
     budget = groups[0].budget
-    by_model = {Model(g.model, g.solver): g for g in reversed(groups) if g.budget == budget}
+    by_model = {Model(g.model, g.change): g for g in reversed(groups) if g.budget == budget}
     return {model: by_model[model] for model in models if model in by_model}
 
 

@@ -1,4 +1,4 @@
-"""Finished runs by what may be averaged: same task, variant, solver, model, settings and length, another seed."""
+"""Finished runs by what may be averaged: same task, variant, change, model, settings and length, another seed."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ class Group:
     """Runs that differ in nothing but their seed.
 
     Attributes:
-        task, variant, solver, model, budget: as in a result. The solver is what stands after the variant's plus: "" for
-            the model's own solver and the task's own schedule.
+        task, variant, model, budget: as in a result.
+        change: what stands after the variant's plus: "hybrid-1", "cosine" or "lr0.01"; "" for the model's own solver
+            and the task's own schedule and rate.
         settings: the flags by which a run left its task's recipe, such as "--lr 0.01".
         epochs: trained; iterations where the task counts these.
         runs: one per seed.
@@ -27,7 +28,7 @@ class Group:
 
     task: str
     variant: str
-    solver: str
+    change: str
     model: str
     budget: str
     settings: str
@@ -84,8 +85,8 @@ def grouped(runs: Iterable[Finished], task: str) -> list[Group]:
         result = run.result
         if result.task != task:
             continue
-        variant, _, solver = result.variant.partition("+")
-        key = (variant, solver, result.model, result.budget, settings(result.command))
+        variant, _, change = result.variant.partition("+")
+        key = (variant, change, result.model, result.budget, settings(result.command))
         if result.status == "diverged":
             diverged.append((key, run))
         else:
@@ -99,7 +100,7 @@ def grouped(runs: Iterable[Finished], task: str) -> list[Group]:
         for key, lengths in found.items()
         for epochs, members in lengths.items()
     ]
-    return sorted(groups, key=lambda g: (_rank(g.budget), g.variant, -g.epochs, g.model, g.solver))
+    return sorted(groups, key=lambda g: (_rank(g.budget), g.variant, -g.epochs, g.model, g.change))
 
 
 def settings(command: str) -> str:

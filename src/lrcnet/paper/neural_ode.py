@@ -89,7 +89,7 @@ def _best_groups(runs: Sequence[Finished]) -> dict[tuple[str, str], Group]:
     """(system, model) -> the runs of the longest budget, so that no cell mixes two."""
     found: dict[tuple[str, str], Group] = {}
     for group in grouped(runs, TASK):
-        if not group.solver:
+        if not group.change:
             found.setdefault((group.variant, group.model), group)
     return found
 
@@ -205,7 +205,7 @@ def _lengths_table(groups: Mapping[tuple[str, str], Group]) -> Table:
 
 def _rates_tables(runs: Sequence[Finished], groups: Mapping[tuple[str, str], Group]) -> list[Table]:
     """What a decaying rate changes on the periodic system; no table where nobody tried."""
-    decayed = {g.model: g for g in reversed(grouped(runs, TASK)) if (g.variant, g.solver) == (PERIODIC, DECAYING)}
+    decayed = {g.model: g for g in reversed(grouped(runs, TASK)) if (g.variant, g.change) == (PERIODIC, DECAYING)}
     rows: list[tuple[Cell, ...]] = []
     for model in MODELS:
         for rate, group in (("constant", groups.get((PERIODIC, model))), (DECAYING, decayed.get(model))):

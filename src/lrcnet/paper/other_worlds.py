@@ -78,7 +78,7 @@ def render(runs: Sequence[Finished]) -> Rendered:
             found = [
                 (group, run)
                 for group in grouped(runs, TASK)
-                if group.variant in variants and Model(group.model, group.solver) == model
+                if group.variant in variants and Model(group.model, group.change) == model
                 for run in group.finished
                 if run.analyses.get(NAME, {}).get("world") == world
             ]

@@ -96,15 +96,21 @@ class RunSpec:
     def label(self) -> str:
         """The variant as a result carries it: the task's, and after a plus what is not the model's or the task's own.
 
-        That is the solver, and the schedule of the rate.
+        That is the solver, the schedule of the rate and, at the paper budget, the rate itself. A shorter budget may
+        have a rate of its own, and a custom run is told from others by its command.
 
         >>> RunSpec("neural-ode", "spiral", "lrc-s", schedule="cosine").label()
         'spiral+cosine'
+        >>> RunSpec("person", "coarse", "lrcu-s", learning_rate=1e-2, budget="paper").label()
+        'coarse+lr0.01'
         """
         from lrcnet import tasks
 
-        schedule = "" if self.schedule == tasks.find(self.task, self.variant).recipe.schedule else self.schedule
-        changed = ",".join(part for part in (self.solver, schedule) if part)
+        recipe = tasks.find(self.task, self.variant).recipe
+        schedule = "" if self.schedule == recipe.schedule else self.schedule
+        own = self.budget != "paper" or self.learning_rate in (None, recipe.learning_rate)
+        rate = "" if own else f"lr{self.learning_rate:g}"
+        changed = ",".join(part for part in (self.solver, schedule, rate) if part)
         return f"{self.variant}+{changed}" if changed else self.variant
 
     def command(self) -> str:

@@ -1,0 +1,6 @@
+"""`python -m lrcnet`: the command line, for those whose scripts folder is not on the path."""
+
+from lrcnet.cli import main
+
+if __name__ == "__main__":
+    raise SystemExit(main())
