@@ -245,14 +245,19 @@ class LiquidParameters(Constrained):
         """The letters of the circuit that this network has."""
         return {name for name, value in self.values()._asdict().items() if value is not None}
 
+    def slopes_and_offsets(self) -> tuple[Tensor, Tensor]:
+        """a and b, whichever parametrisation they are stored in."""
+        slope, offset = getattr(self, self._slope), getattr(self, self._offset)
+        return slope, offset if self.parametrisation == "ab" else -slope * offset
+
     def values(self) -> Circuit:
         """The circuit as differentiable tensors: what forward computes with."""
-        slope, offset = getattr(self, self._slope), getattr(self, self._offset)
+        a, b = self.slopes_and_offsets()
         raw = "_raw" if self.constraint == "softplus" else ""
         k_eps = getattr(self, "k_eps" + raw)
         return Circuit(
-            a=slope,
-            b=offset if self.parametrisation == "ab" else -slope * offset,
+            a=a,
+            b=b,
             g=nonnegative(getattr(self, "g" + raw), self.constraint),
             k=self.k,
             g_l=nonnegative(getattr(self, "g_l" + raw), self.constraint),

@@ -175,8 +175,11 @@ class LiquidCell(LiquidParameters, ODECell):
         stored: Mapping[str, Tensor | None] = self._parameters
         if values is not None:
             stored = values._asdict()
-        elif self.constraint != "clamp" or self.parametrisation != "ab" or "parametrizations" in self._modules:
+        elif self.constraint != "clamp" or "parametrizations" in self._modules:
             stored = self.values()._asdict()
+        elif self.parametrisation != "ab":
+            a, b = self.slopes_and_offsets()
+            stored = {**stored, "a": a, "b": b}
         return {
             "a": stored["a"],
             "b": stored["b"],
