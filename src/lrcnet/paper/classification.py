@@ -187,8 +187,8 @@ def _pictures(found: Mapping[str, Sequence[Group]], rates: Sequence[Rate]) -> tu
         pictures.append(
             Picture(
                 "rates",
-                "Person activity by learning rate, mean ± standard deviation over seeds. Ringed: the rate that a "
-                "search by validation loss picks for that model.",
+                "Person activity by learning rate, mean ± standard deviation over seeds; models of one rate are drawn "
+                "side by side. Ringed: the rate that a search by validation loss picks for that model.",
                 "One panel per variant: test accuracy over the learning rate on a logarithmic axis, one line per "
                 "model. The table has the same numbers.",
                 draw_rates(rates),

@@ -57,7 +57,6 @@ def draw_learning_curves(groups: Sequence[Group], split: str) -> Figure:
 def draw_rates(rates: Sequence[Rate]) -> Figure:
     """Accuracy over the learning rate, one panel per variant; a ring where the search picks."""
     from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
 
     variants = list(dict.fromkeys(entry.variant for entry in rates))
     models = list(dict.fromkeys(entry.model for entry in rates))
@@ -72,8 +71,7 @@ def draw_rates(rates: Sequence[Rate]) -> Figure:
             axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
             axes.minorticks_off()
             axes.set(title=variant, xlabel="learning rate", ylabel="test accuracy (%)")
-        ring = Line2D([], [], color=palette.INK, marker="o", markersize=9, markerfacecolor="none", linestyle="none")
-        curves.legend_below(figure, list(grid), {"picked by the search": ring})
+        curves.legend_below(figure, list(grid))
     return figure
 
 
@@ -83,7 +81,7 @@ def _draw_rate_line(axes: Axes, entries: Sequence[Rate], place: int) -> None:
         return
     look = palette.look(points[0][0].model)
     # Side by side, so that the bars of one rate do not hide each other.
-    where = [entry.rate * 1.07 ** (place - 2) for entry, _ in points]
+    where = [entry.rate * 1.2 ** (place - 2) for entry, _ in points]
     axes.errorbar(
         where,
         [number.mean for _, number in points],
@@ -101,7 +99,7 @@ def _draw_rate_line(axes: Axes, entries: Sequence[Rate], place: int) -> None:
         [y for _, y in picked],
         linestyle="none",
         marker="o",
-        markersize=10,
+        markersize=9.5,
         markerfacecolor="none",
         markeredgecolor=palette.INK,
     )

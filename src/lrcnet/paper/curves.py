@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lrcnet.paper import palette
@@ -66,13 +66,12 @@ def draw_curves(axes: Axes, groups: Sequence[Group], columns: Sequence[str], sca
     return drawn
 
 
-def legend_below(figure: Figure, axes: Sequence[Axes], more: Mapping[str, Any] | None = None) -> None:
-    """One legend for all panels and for `more` (label -> handle), each label once, below, where it hides no curve."""
+def legend_below(figure: Figure, axes: Sequence[Axes]) -> None:
+    """One legend for all panels, each label once, below them, where it can hide no curve."""
     found: dict[str, Any] = {}
     for panel in axes:
         for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)
-    found |= more or {}
     if found:
         figure.legend(
             list(found.values()), list(found), loc="outside lower center", ncols=min(len(found), 6), handlelength=3.0
