@@ -131,14 +131,14 @@ def rate_table(rates: Sequence[Rate]) -> Table:
 
 
 def rate_claims(rates: Sequence[Rate]) -> list[Claim]:
-    """The paper's comparisons, each model at the rate that the search picks for it."""
+    """The paper's comparisons, each model at the rate that the search picks for it, on either split."""
     claims = []
     for variant in dict.fromkeys(entry.variant for entry in rates):
-        groups = {
-            entry.model: entry.faithful
-            for entry in rates
-            if entry.variant == variant and entry.picked and entry.faithful is not None
-        }
-        if groups:
-            claims += who_is_ahead(SEARCHED, f"{TITLES[SEARCHED]} ({variant}, each at its searched rate)", groups)
+        picked = [entry for entry in rates if entry.variant == variant and entry.picked]
+        for groups in ([entry.faithful for entry in picked], [entry.clean for entry in picked]):
+            by_model = {group.model: group for group in groups if group is not None}
+            if by_model:
+                split = next(iter(by_model.values())).variant
+                where = f"{TITLES[SEARCHED]} ({split}, each at its searched rate)"
+                claims += who_is_ahead(SEARCHED, where, by_model)
     return claims
