@@ -67,7 +67,7 @@ def draw_rates(rates: Sequence[Rate]) -> Figure:
             axes.set_xscale("log")
             for place, model in enumerate(models):
                 _draw_rate_line(axes, [r for r in rates if (r.variant, r.model) == (variant, model)], place)
-            ticks = sorted({entry.rate for entry in rates})
+            ticks = sorted({entry.rate for entry in rates if entry.faithful is not None})
             axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
             axes.minorticks_off()
             axes.set(title=variant, xlabel="learning rate", ylabel="test accuracy (%)")
