@@ -87,6 +87,26 @@ def test_time_that_runs_back_takes_the_plain_loop(solver: str, times: list[float
     assert torch.autograd.gradcheck(lambda y: model(y, t), (y0,))
 
 
+@pytest.mark.parametrize("solver", ["euler", "dopri5"])
+def test_a_constant_field_has_gradients(solver: str) -> None:
+    class Drift(torch.nn.Module):
+        autonomous = True
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.speed = torch.nn.Parameter(torch.tensor([1.0, -2.0], dtype=torch.float64))
+
+        def forward(self, t: object, y: torch.Tensor) -> torch.Tensor:
+            return self.speed.expand_as(y)
+
+    field = Drift()
+    times = torch.tensor([0.0, 1.0, 3.0], dtype=torch.float64)
+    states = lrcnet.NeuralODE(field, solver=solver)(torch.zeros(2, 2, dtype=torch.float64), times)
+    torch.testing.assert_close(states[-1], torch.tensor([[3.0, -6.0]], dtype=torch.float64).expand(2, 2))
+    states.sum().backward()
+    torch.testing.assert_close(field.speed.grad, torch.full((2,), 8.0, dtype=torch.float64))
+
+
 def test_one_time_and_an_empty_batch_work() -> None:
     model = lrcnet.NeuralODE(lrcnet.LRCField(2), solver="euler")
     y0 = torch.randn(3, 2)

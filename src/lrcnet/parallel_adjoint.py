@@ -27,7 +27,7 @@ from torch import Tensor
 
 from lrcnet.solvers import DORMAND_PRINCE, SOLVERS, ExplicitRungeKutta, VectorField, dense_weights, solve
 
-# The Jacobians cost d backward passes over the batch of all points.
+# The Jacobians cost a backward pass over d copies of all points.
 LARGEST_STATE = 8
 
 
@@ -70,7 +70,8 @@ def _slopes_and_jacobians(field: VectorField, points: Tensor) -> tuple[Tensor, T
     slopes = field(0.0, copies.flatten(0, -2)).view_as(copies)
     units = torch.eye(size, dtype=points.dtype, device=points.device)
     units = units.view(size, *[1] * (points.dim() - 1), size).expand_as(copies)
-    (rows,) = torch.autograd.grad(slopes, copies, units, retain_graph=True)
+    # A field may be constant: then nothing of it depends on the points.
+    (rows,) = torch.autograd.grad(slopes, copies, units, retain_graph=True, materialize_grads=True)
     return slopes[0], rows.movedim(0, -2)
 
 
