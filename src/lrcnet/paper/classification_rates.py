@@ -13,8 +13,6 @@ from lrcnet.paper.classification_runs import MODELS, SEARCHED, TITLES
 from lrcnet.paper.estimate import Estimate, mean_over_seeds
 from lrcnet.paper.groups import Group
 
-LOSS = "validation_loss"
-
 
 @dataclass(frozen=True)
 class Rate:
@@ -81,6 +79,8 @@ def _rate(group: Group) -> float | None:
 
 def _losses(groups: Mapping[float, Group | None]) -> dict[float, Estimate]:
     """Validation loss by rate, over the seeds that all of them have; a rate without a finished run is left out."""
+    from lrcnet.training.search import LOSS
+
     by_seed = {
         rate: {run.result.seed: run.result.metrics[LOSS] for run in group.finished}
         for rate, group in groups.items()
