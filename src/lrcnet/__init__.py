@@ -2,18 +2,7 @@
 
 from typing import Any
 
-from lrcnet.cells import (
-    CELLS,
-    CTRNNCell,
-    GRUCell,
-    GRUODECell,
-    LRCCell,
-    LRCUCell,
-    LSTMCell,
-    LTCCell,
-    MGUCell,
-    STCCell,
-)
+from lrcnet.cells import CELLS, CTRNNCell, GRUCell, GRUODECell, LRCCell, LRCUCell, LSTMCell, LTCCell, MGUCell, STCCell
 from lrcnet.constraints import project_
 from lrcnet.environment import info
 from lrcnet.errors import DivergenceError, DivergenceWarning

@@ -1,27 +1,27 @@
-"""The command `lrcnet`: finds the subcommand, runs it, and turns an error into one clear line."""
+"""The command `lrcnet`: find the subcommand, run it, and turn an error into one clear line."""
 
 import argparse
-import importlib
 import sys
 from collections.abc import Sequence
 
+from lrcnet.plugins import registered
 from lrcnet.version import __version__
 
-# One module of lrcnet.commands each, with HELP, EXAMPLE, configure(parser) and run(arguments) -> exit code.
-# A module imports what it needs inside `run`, so that --help is quick.
-COMMANDS = ("info", "data", "demo", "train", "reproduce", "report", "explain", "drive", "bench")
+# Each command is a module with HELP, EXAMPLE, configure(parser) and run(arguments) -> exit code, registered as an entry
+# point. A module imports what it needs inside `run`, so that --help is quick.
+COMMANDS = tuple(registered("lrcnet.commands"))
 
-# What a user can cause and mend; anything else is a defect of ours and keeps its traceback.
+# Errors that a user can cause and fix; any other error is a bug of ours and keeps its traceback.
 EXPECTED_ERRORS = (ValueError, TypeError, RuntimeError, OSError, ImportError)
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The parser of every subcommand."""
+    """Build the parser of every subcommand."""
     parser = argparse.ArgumentParser(prog="lrcnet", description="Liquid recurrent networks and the paper behind them.")
     parser.add_argument("--version", action="version", version=f"lrcnet {__version__}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name in COMMANDS:
-        module = importlib.import_module(f"lrcnet.commands.{name}")
+    for name, point in registered("lrcnet.commands").items():
+        module = point.load()
         sub = subparsers.add_parser(
             name,
             help=module.HELP,
@@ -35,7 +35,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command line; returns the exit code."""
+    """Run a command line and return the exit code."""
     parsed = build_parser().parse_args(arguments)
     try:
         code: int = parsed.run(parsed)

@@ -9,7 +9,7 @@ from lrcnet import liquid
 from lrcnet.interpret import heat_map, trace
 from lrcnet.interpret.trace import COMMON
 from lrcnet.models import Classifier, Tagger
-from lrcnet.models.policy import Policy
+from lrcnet_paper.models.policy import Policy
 
 LIQUID = ["LTC", "STC", "LRC", "LRCU"]
 HAVE = {

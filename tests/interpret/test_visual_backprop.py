@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from lrcnet.interpret import visual_backprop
-from lrcnet.models.policy import ConvHead
+from lrcnet_paper.models.policy import ConvHead
 
 
 def slow_spread(average: Tensor, kernel, stride, padding, rows: int, columns: int) -> Tensor:

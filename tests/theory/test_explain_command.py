@@ -7,11 +7,11 @@ import torch
 
 from lrcnet.cli import main
 from lrcnet.commands import explain
-from lrcnet.models import build
-from lrcnet.tasks import find
-from lrcnet.training.checkpoint import save_best
-from lrcnet.training.files import write_json
-from lrcnet.training.spec import RunSpec
+from lrcnet_paper.models import build
+from lrcnet_paper.tasks import find
+from lrcnet_paper.training.checkpoint import save_best
+from lrcnet_paper.training.files import write_json
+from lrcnet_paper.training.spec import RunSpec
 
 
 def run_folder(place: Path, model: str, solver: str = "", task: str = "person", variant: str = "coarse") -> Path:

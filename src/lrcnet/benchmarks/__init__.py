@@ -1,19 +1,4 @@
-"""Speed, latency, memory and scaling of the fused kernels, each beside what it is compared with, in one run."""
+"""Speed, latency, memory and scaling, each measured beside a rival in the same run.
 
-import importlib
-from collections.abc import Callable
-
-from lrcnet.benchmarks.measure import Measurement
-
-BENCHMARKS = ("kernels", "latency", "memory", "scaling", "theory", "ode", "driving", "interpret")
-
-
-def load(name: str) -> Callable[[], list[Measurement]]:
-    """The function that runs one of BENCHMARKS and returns its measurements."""
-    if name not in BENCHMARKS:
-        raise ValueError(f"benchmark must be one of {', '.join(BENCHMARKS)}, but is {name!r}; choose one of these")
-    measure: Callable[[], list[Measurement]] = importlib.import_module(f"lrcnet.benchmarks.{name}").measure
-    return measure
-
-
-__all__ = ["BENCHMARKS", "Measurement", "load"]
+A benchmark is a function `measure() -> list[Measurement]`, registered as an entry point of the group `lrcnet.benchmarks`.
+"""

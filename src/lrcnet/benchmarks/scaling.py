@@ -80,7 +80,7 @@ def draw(measurements: list[Measurement], path: Path) -> None:
     """The scaling picture: time per step over the length of the sequence, and the speed-up by threads."""
     from matplotlib.figure import Figure
 
-    from lrcnet.paper import palette
+    from lrcnet.pages import palette
 
     threads = [one for one in measurements if one.what.endswith("threads")]
     lengths = [one for one in measurements if one.what.endswith("per step")]

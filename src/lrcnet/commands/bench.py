@@ -1,30 +1,32 @@
-"""`lrcnet bench`: speed, latency, memory and scaling, each beside what it is compared with."""
+"""`lrcnet bench`: speed, latency, memory and scaling, each beside a rival in the same run."""
 
 import argparse
 
+from lrcnet.plugins import load, registered
+
 HELP = "measure speed, latency, memory and scaling of the kernels beside LSTM, ncps and the plain loop, in one run"
 EXAMPLE = "lrcnet bench kernels latency --json bench.json"
+BENCHMARKS = tuple(registered("lrcnet.benchmarks"))
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    from lrcnet.benchmarks import BENCHMARKS
-
-    parser.add_argument("names", nargs="*", metavar="|".join(BENCHMARKS), help="what to measure (default: all of it)")
-    parser.add_argument("--json", metavar="FILE", help="write the numbers and the machine there")
-    parser.add_argument("--picture", metavar="FILE", default="scaling.png", help="where `scaling` draws itself")
+    parser.add_argument("names", nargs="*", metavar="|".join(BENCHMARKS), help="benchmarks to run (default: all)")
+    parser.add_argument("--json", metavar="FILE", help="file for the numbers and the description of the machine")
+    parser.add_argument("--picture", metavar="FILE", default="scaling.png", help="file for the picture of `scaling`")
 
 
 def run(arguments: argparse.Namespace) -> int:
     import json
     from pathlib import Path
 
-    from lrcnet.benchmarks import BENCHMARKS, load, measure
+    from lrcnet.benchmarks import measure
 
-    wanted = [(name, load(name)) for name in arguments.names or BENCHMARKS]
-    found = measure.machine()
-    print(", ".join(f"{name} {value}" for name, value in found.items() if value not in (None, "")))
-    records: dict[str, object] = {"machine": found}
-    for name, benchmark in wanted:
+    points = registered("lrcnet.benchmarks")
+    chosen = [(name, load("benchmark", name, points)) for name in arguments.names or BENCHMARKS]
+    machine = measure.machine()
+    print(", ".join(f"{name} {value}" for name, value in machine.items() if value not in (None, "")))
+    records: dict[str, object] = {"machine": machine}
+    for name, benchmark in chosen:
         print(f"\n{name}", flush=True)
         measurements = benchmark()
         print(measure.as_table(measurements), flush=True)

@@ -12,12 +12,7 @@ from torch import Tensor, nn
 from lrcnet.cells.liquid import LRCCell, STCCell
 from lrcnet.errors import one_of
 from lrcnet.layers import LRC, STC
-from lrcnet.theory.bounds import (
-    elastance_weight_limit,
-    lipschitz_bound,
-    sensitivities,
-    tighter_sensitivity,
-)
+from lrcnet.theory.bounds import elastance_weight_limit, lipschitz_bound, sensitivities, tighter_sensitivity
 from lrcnet.theory.domain import Domain
 from lrcnet.theory.network import Model, bounded, check_dt, read_model
 

@@ -1,0 +1,1 @@
+"""Palette and style sheet of every figure and HTML page (extra `plot`)."""

@@ -1,0 +1,122 @@
+"""The drawings of the attention artefact, and how a map of attention is kept as a little text."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lrcnet.pages import palette
+from lrcnet_paper.results.source import Source, told_briefly
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from torch import Tensor
+
+SMALL = (24, 80)
+"""Rows and columns of a kept map: half of the picture's, which is what the first convolution leaves too."""
+MAP = "cividis"
+
+
+def packed(mask: Tensor) -> str:
+    """A map (48, 160), halved, in whole numbers from 0 at its lowest to 255 at its highest, as base64."""
+    from torch.nn.functional import interpolate
+
+    small = interpolate(mask[None, None], size=SMALL, mode="area")[0, 0]
+    small = (small - small.min()) / (small.max() - small.min()).clamp_min(1e-12)
+    return base64.b64encode((small * 255).round().byte().numpy().tobytes()).decode()
+
+
+def unpacked(text: str) -> NDArray[np.uint8]:
+    """The inverse of `packed`, (24, 80)."""
+    return np.frombuffer(base64.b64decode(text), np.uint8).reshape(SMALL)
+
+
+def draw_boxes(boxes: Mapping[str, Mapping[str, Mapping[float, Sequence[Mapping[str, float]]]]]) -> Figure:
+    """model -> season -> variance -> one box per seed; boxes of one kind are averaged over the seeds."""
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
+
+    seasons = list(next(iter(boxes.values())))
+    with palette.style():
+        figure = Figure(figsize=(7.6, 3.3), layout="constrained")
+        panels = figure.subplots(1, len(seasons), sharey=True, squeeze=False)[0]
+        for panel, season in zip(panels, seasons, strict=True):
+            for place, (model, found) in enumerate(boxes.items()):
+                for k, seeds in enumerate(found[season].values()):
+                    _box(panel, place + 0.38 * (k - 0.5), seeds, palette.look(model).colour, dark=bool(k))
+            panel.set_xticks(range(len(boxes)), [palette.look(model).label for model in boxes])
+            panel.set(title=season, xlabel="model")
+            panel.grid(False, axis="x")
+        low = min(b["low"] for m in boxes.values() for s in m.values() for v in s.values() for b in v)
+        panels[0].set(ylabel="structural similarity (1: unchanged)", ylim=(min(0.0, low - 0.02), 1.02))
+        names = [f"variance {v:g}" for v in next(iter(boxes.values()))[seasons[0]]]
+        patches = [
+            Patch(facecolor=palette.GREY, alpha=0.35 if not k else 0.85, hatch="" if not k else "///", label=name)
+            for k, name in enumerate(names)
+        ]
+        figure.legend(handles=patches, loc="outside lower center", ncols=len(names))
+    return figure
+
+
+def _box(panel: Any, where: float, seeds: Sequence[Mapping[str, float]], colour: str, *, dark: bool) -> None:
+    mean = {name: float(np.mean([box[name] for box in seeds])) for name in seeds[0]}
+    stats = {
+        "whislo": mean["low"],
+        "q1": mean["first_quartile"],
+        "med": mean["median"],
+        "q3": mean["third_quartile"],
+        "whishi": mean["high"],
+        "mean": mean["mean"],
+        "fliers": [],
+    }
+    panel.bxp(
+        [stats],
+        positions=[where],
+        widths=0.3,
+        manage_ticks=False,
+        showmeans=True,
+        patch_artist=True,
+        boxprops={
+            "facecolor": colour,
+            "alpha": 0.85 if dark else 0.35,
+            "hatch": "///" if dark else "",
+            "edgecolor": palette.INK,
+        },
+        medianprops={"color": palette.INK, "linewidth": 1.6},
+        whiskerprops={"color": palette.INK},
+        capprops={"color": palette.INK},
+        meanprops={"marker": "o", "markerfacecolor": palette.PAPER, "markeredgecolor": palette.INK, "markersize": 4},
+    )
+
+
+def draw_grid(frames: NDArray[Any], maps: Mapping[str, tuple[Mapping[str, str], Source]]) -> Figure:
+    """Pictures (1 + variances, 48, 160, 3), and model -> (variance -> packed map, source)."""
+    from matplotlib.figure import Figure
+
+    columns = 1 + len(maps)
+    with palette.style():
+        figure = Figure(figsize=(1.75 * columns + 0.7, 0.56 * len(frames) + 0.5), layout="compressed")
+        grid = figure.subplots(len(frames), columns, squeeze=False)
+        names = list(next(iter(maps.values()))[0]) if maps else ["0", "0.1", "0.2"]
+        for row, (name, frame) in enumerate(zip(names, frames, strict=True)):
+            grid[row, 0].imshow(frame, interpolation="nearest")
+            grid[row, 0].set_ylabel("no noise" if float(name) == 0 else f"σ² = {name}", fontsize="small")
+            for panel, (kept, _) in zip(grid[row, 1:], maps.values(), strict=True):
+                drawn = panel.imshow(unpacked(kept[name]), cmap=MAP, vmin=0, vmax=255, interpolation="nearest")
+        grid[0, 0].set_title("camera", fontsize="small")
+        for panel, (model, (_, found)) in zip(grid[0, 1:], maps.items(), strict=True):
+            panel.set_title(f"{palette.look(model).label}\n{told_briefly(found)}", fontsize=6.5)
+        for panel in grid.flat:
+            panel.grid(False)
+            panel.set(xticks=[], yticks=[])
+            for spine in panel.spines.values():
+                spine.set_visible(False)
+        if maps:
+            bar = figure.colorbar(drawn, ax=grid, label="attention", pad=0.01, aspect=12)
+            bar.set_ticks([0, 127.5, 255], labels=["0", "0.5", "1"])
+            bar.outline.set_visible(False)
+    return figure

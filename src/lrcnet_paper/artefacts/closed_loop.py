@@ -1,0 +1,245 @@
+"""Table: how likely each policy crashes in the closed loop, with and without noise on the camera's pictures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lrcnet.pages import palette
+from lrcnet_paper.artefacts import driving_runs as driving
+from lrcnet_paper.artefacts.artefact import Cell, Claim, Picture, Rendered, Table, check_budget
+from lrcnet_paper.artefacts.driving_runs import POLICIES, Model
+from lrcnet_paper.results.estimate import Estimate, mean_over_seeds
+from lrcnet_paper.results.groups import Group
+from lrcnet_paper.results.verdict import judge_comparison
+
+if TYPE_CHECKING:
+    from lrcnet_paper.driving import World
+    from lrcnet_paper.results.finished import Finished
+    from lrcnet_paper.training.result import Result
+    from lrcnet_paper.training.spec import RunSpec
+
+NAME = "closed-loop"
+TITLE = "Lane keeping: crashes in the closed loop"
+
+CLAIMED: Mapping[Any, Any] = {
+    0.1: {
+        "lstm": Estimate(0.0, 0.0, 3, digits=3),
+        "gru": Estimate(0.133, 0.189, 3, digits=3),
+        "mgu": Estimate(0.267, 0.221, 3, digits=3),
+        "lrcu-a": Estimate(0.0, 0.0, 3, digits=3),
+        "lrcu-s": Estimate(0.0, 0.0, 3, digits=3),
+    },
+    0.2: {
+        "lstm": Estimate(0.483, 0.254, 3, digits=3),
+        "gru": Estimate(0.767, 0.047, 3, digits=3),
+        "mgu": Estimate(0.817, 0.037, 3, digits=3),
+        "lrcu-a": Estimate(0.200, 0.231, 3, digits=3),
+        "lrcu-s": Estimate(0.300, 0.216, 3, digits=3),
+    },
+}
+SEASONS = ("summer", "winter")
+NOISES = (0.0, 0.1, 0.2)
+# Roads that are in no recording: those of the splits begin at multiples of ten million.
+FIRST_ROAD = 5 * 10**7
+
+
+class Drives(NamedTuple):
+    """How much is driven with each policy per season and noise."""
+
+    number: int
+    length: float
+
+
+# With the three seeds of a cell this makes at least 100 drives.
+DRIVES: Mapping[str, Drives] = {"smoke": Drives(2, 4.0), "quick": Drives(34, 150.0), "paper": Drives(100, 1000.0)}
+
+
+def runs(budget: str, seeds: int | None = None) -> list[RunSpec]:
+    """The policies of the lane-keeping table."""
+    return driving.planned(POLICIES, check_budget(budget), seeds)
+
+
+def wants(result: Result) -> bool:
+    """Policies in our own world."""
+    return driving.wants(result)
+
+
+def analyse(folder: Path) -> dict[str, Any]:
+    """Drives a policy over roads that nobody recorded, each season and noise as one batch.
+
+    Returns:
+        Drives and crashes by season and noise, and of the world's own driver on the same roads.
+    """
+    from lrcnet_paper.driving import World, drive
+    from lrcnet_paper.training.trained import load_trained
+
+    trained = load_trained(folder)
+    policy: Any = trained.network
+    count, length = DRIVES.get(trained.spec.budget, DRIVES["quick"])
+    roads = range(FIRST_ROAD, FIRST_ROAD + count)
+    cells = []
+    by_driver = {"drives": 0, "crashes": 0}
+    for season in SEASONS:
+        by_driver["drives"] += count
+        by_driver["crashes"] += _driver_crashes(World(roads, season=season, length=length))
+        for noise in NOISES:
+            # The same roads and looks for every policy; the noise differs between seeds of training.
+            ended = drive(World(roads, season=season, length=length), policy.step, noise=noise, seed=trained.spec.seed)
+            crashed = int(ended.crashed.sum())
+            cells.append({"season": season, "noise": noise, "drives": count, "crashes": crashed, "length": length})
+    return {"cells": cells, "driver": by_driver}
+
+
+def _driver_crashes(world: World) -> int:
+    """How often the driver of the recordings crashes, with his wandering hands and the wind."""
+    from lrcnet_paper.driving.vehicle import ARRIVED
+    from lrcnet_paper.driving.world import drives
+
+    for _ in drives(world, world.driver(), frames=False):
+        pass
+    return int((world.standing() != ARRIVED).sum())
+
+
+def render(runs: Sequence[Finished]) -> Rendered:
+    """Crash likelihoods beside the paper's; the picture shows every season and noise."""
+    found = driving.found(runs, POLICIES)
+    measured = {model: group for model, group in found.items() if any(NAME in run.analyses for run in group.runs)}
+    if not measured:
+        return Rendered(
+            tables=[_table({})], claims=_claims({}), skipped=["crash likelihoods: no policy has been driven"]
+        )
+    return Rendered(tables=[_table(measured)], pictures=[_picture(measured)], claims=_claims(measured))
+
+
+def likelihood(group: Group, noise: float, season: str | None = None) -> Estimate | None:
+    """Mean over seeds of the share of drives that crash, in one season or over both."""
+    shares = []
+    for run in group.finished:
+        cells = [
+            c
+            for c in run.analyses.get(NAME, {}).get("cells", [])
+            if c["noise"] == noise and season in (None, c["season"])
+        ]
+        if cells:
+            shares.append(sum(c["crashes"] for c in cells) / sum(c["drives"] for c in cells))
+    return mean_over_seeds(shares, digits=3)
+
+
+def _table(measured: Mapping[Model, Group]) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for model in POLICIES:
+        group = measured.get(model)
+        cells: list[Cell] = [driving.label(model)]
+        for noise in NOISES:
+            if noise:
+                cells.append(CLAIMED[noise][model.name])
+            cells += [None if group is None else likelihood(group, noise, season) for season in SEASONS]
+        cells += [None, None] if group is None else [len(group.runs), _drives(group)]
+        rows.append(tuple(cells))
+    columns = [f"{where}, {noise:g}" for noise in NOISES for where in (("paper", *SEASONS) if noise else SEASONS)]
+    length = next((c["length"] for g in measured.values() for r in g.runs for c in _cells(r)), 0.0)
+    return Table(
+        "crashes",
+        "Share of drives that crash, by season and variance of the noise",
+        ("model", *columns, "seeds", "drives per cell"),
+        rows,
+        f"{driving.WORLD} Drives of {length:g} m over roads that no recording has{_driver(measured)}; a drive crashes "
+        "when the car is more than 2 m off the middle of its lane or points more than 18° away from it. Gaussian noise "
+        "is added to each pixel and colour, as a variance in units of pixels from 0 to 1, before the picture is "
+        "normalised; what leaves the range is clipped. The paper gives one number for both seasons and drives in "
+        "another simulator.",
+    )
+
+
+def _driver(measured: Mapping[Model, Group]) -> str:
+    """What the world's own driver did on these roads, who is the same for all policies."""
+    for group in measured.values():
+        for run in group.runs:
+            if (found := run.analyses.get(NAME, {}).get("driver")) is not None:
+                return f" (the world's own driver crashes on {found['crashes']} of {found['drives']} of them)"
+    return ""
+
+
+def _cells(run: Finished) -> list[Mapping[str, Any]]:
+    cells: list[Mapping[str, Any]] = run.analyses.get(NAME, {}).get("cells", [])
+    return cells
+
+
+def _drives(group: Group) -> int:
+    """Drives of a season and a noise, over all seeds."""
+    driven: int = sum(c["drives"] for run in group.runs for c in _cells(run))
+    return driven // (len(SEASONS) * len(NOISES))
+
+
+def _claims(measured: Mapping[Model, Group]) -> list[Claim]:
+    claims = []
+    for noise in NOISES[1:]:
+        for model in ("lrcu-a", "lrcu-s"):
+            for other in ("lstm", "gru", "mgu"):
+                claimed = CLAIMED[noise][model], CLAIMED[noise][other]
+                groups = [measured.get(Model(name)) for name in (model, other)]
+                ours = [None if g is None else likelihood(g, noise) for g in groups]
+                claims.append(
+                    Claim(
+                        f"Noise {noise:g}: {palette.look(model).label} crashes {_rarer(claimed)} than "
+                        f"{palette.look(other).label}.",
+                        f"{claimed[0].mean:.3f} against {claimed[1].mean:.3f}",
+                        "–" if None in ours else f"{ours[0]} against {ours[1]}",
+                        judge_comparison(
+                            claimed,
+                            (ours[0], ours[1]),
+                            larger_is_better=False,
+                            under=driving.conditions(*[g for g in groups if g is not None]),
+                        ),
+                    )
+                )
+    return claims
+
+
+def _rarer(claimed: tuple[Estimate, Estimate]) -> str:
+    margin = claimed[1].mean - claimed[0].mean
+    return f"by {margin:.3f} less often" if margin else "no more often"
+
+
+def _picture(measured: Mapping[Model, Group]) -> Picture:
+    from matplotlib.figure import Figure
+
+    with palette.style():
+        figure = Figure(figsize=(7.2, 3.0), layout="constrained")
+        panels = figure.subplots(1, len(SEASONS), sharey=True)
+        for axes, season in zip(panels, SEASONS, strict=True):
+            for place, (model, group) in enumerate(measured.items()):
+                look = palette.look(model.name)
+                shift = (place - (len(measured) - 1) / 2) * 0.13
+                numbers = [likelihood(group, noise, season) for noise in NOISES]
+                where = [i + shift for i, number in enumerate(numbers) if number is not None]
+                known = [number for number in numbers if number is not None]
+                axes.errorbar(
+                    where,
+                    [100 * number.mean for number in known],
+                    yerr=list(zip(*(_bar(number) for number in known), strict=True)),
+                    fmt=look.marker,
+                    color=look.colour,
+                    capsize=2,
+                    markersize=5,
+                    label=look.label,
+                )
+            axes.set(title=season, xlabel="variance of the noise", ylim=(-4, 104))
+            axes.set_xticks(range(len(NOISES)), [f"{noise:g}" for noise in NOISES])
+        panels[0].set_ylabel("drives that crash (%)")
+        panels[-1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return Picture(
+        "crashes",
+        "Share of drives that crash: mean over seeds, and one standard deviation to each side, cut at 0 and 100 %.",
+        "Two dot plots, summer and winter, of crash likelihood against noise for each policy.",
+        figure,
+    )
+
+
+def _bar(number: Estimate) -> tuple[float, float]:
+    """How far the error bar goes down and up, %."""
+    std = 0.0 if number.std is None or math.isnan(number.std) else number.std
+    return 100 * min(std, number.mean), 100 * min(std, 1 - number.mean)

@@ -1,0 +1,101 @@
+"""Drawings that several artefacts share: learning curves with their spread over seeds; paper and ours as dots."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lrcnet.pages import palette
+from lrcnet_paper.results.estimate import Estimate
+from lrcnet_paper.results.groups import Group
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+class Dot(NamedTuple):
+    """One line of a dot plot."""
+
+    model: str
+    paper: Estimate | None
+    ours: Estimate | None
+    label: str = ""
+
+
+def mean_curve(
+    group: Group, column: str, scale: float = 1.0
+) -> tuple[list[float], list[float], list[float], list[float]]:
+    """Where, mean, smallest and largest over the seeds, as far as all of them go; empty lists without a curve."""
+    curves = [run.curve(column) for run in group.runs]
+    values: dict[float, list[float]] = {}
+    for xs, ys in curves:
+        for x, y in zip(xs, ys, strict=True):
+            values.setdefault(x, []).append(scale * y)
+    drawn = sum(1 for xs, _ in curves if xs)
+    where = sorted(x for x, ys in values.items() if len(ys) == drawn)
+    return (
+        where,
+        [math.fsum(values[x]) / drawn for x in where],
+        [min(values[x]) for x in where],
+        [max(values[x]) for x in where],
+    )
+
+
+def draw_curves(axes: Axes, groups: Sequence[Group], columns: Sequence[str], scale: float = 1.0) -> bool:
+    """One line per group, the first of the columns that it has, with a band from the worst to the best seed.
+
+    Returns:
+        Whether there was anything to draw.
+    """
+    drawn = False
+    for group in groups:
+        column = next((c for c in columns if any(run.curve(c)[0] for run in group.runs)), None)
+        if column is None:
+            continue
+        where, mean, low, high = mean_curve(group, column, scale)
+        look = palette.look(group.model)
+        label = f"{look.label}, {group.change}" if group.change else look.label
+        # A run of a few points would be invisible as a line.
+        marker = look.marker if len(where) < 15 else ""
+        axes.plot(where, mean, color=look.colour, linestyle=look.dashes, marker=marker, markersize=4, label=label)
+        if len(group.runs) > 1:
+            axes.fill_between(where, low, high, color=look.colour, alpha=0.18, linewidth=0)
+        drawn = drawn or bool(where)
+    return drawn
+
+
+def legend_below(figure: Figure, axes: Sequence[Axes]) -> None:
+    """One legend for all panels, each label once, below them, where it can hide no curve."""
+    found: dict[str, Any] = {}
+    for panel in axes:
+        for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
+            found.setdefault(label, handle)
+    if found:
+        figure.legend(
+            list(found.values()), list(found), loc="outside lower center", ncols=min(len(found), 6), handlelength=3.0
+        )
+
+
+def draw_dots(axes: Axes, dots: Sequence[Dot]) -> None:
+    """Paper (hollow) above ours (filled), each with its standard deviation, one line per model, the first on top."""
+    for row, dot in enumerate(dots):
+        look = palette.look(dot.model)
+        for estimate, offset, hollow in ((dot.paper, -0.14, True), (dot.ours, 0.14, False)):
+            if estimate is None:
+                continue
+            axes.errorbar(
+                estimate.mean,
+                row + offset,
+                xerr=estimate.std or 0.0,
+                color=palette.GREY if hollow else look.colour,
+                marker="o" if hollow else look.marker,
+                markerfacecolor=palette.PAPER if hollow else look.colour,
+                markersize=5.5,
+                capsize=2.5,
+                linewidth=1.3,
+            )
+    axes.set_yticks(range(len(dots)), [dot.label or palette.look(dot.model).label for dot in dots])
+    axes.set_ylim(len(dots) - 0.5, -0.5)
+    axes.grid(False, axis="y")

@@ -1,0 +1,105 @@
+"""Figure: the asymmetric and the symmetric shape of the membrane's elastance, drawn by the function that cells use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from lrcnet import liquid
+from lrcnet.pages import palette
+from lrcnet_paper.artefacts.artefact import Claim, Picture, Rendered, Table, check_budget
+from lrcnet_paper.results.verdict import Verdict
+
+if TYPE_CHECKING:
+    from lrcnet_paper.results.finished import Finished
+    from lrcnet_paper.training.spec import RunSpec
+
+TITLE = "The two shapes of the elastance"
+
+# The text's statements on Eqs. 4 and 5: both lie in [0, 1]; only the second is symmetric.
+CLAIMED: Mapping[str, Any] = {"range": (0.0, 1.0), "symmetric": ("symmetric",)}
+
+WIDTHS = (0.5, 1.0, 2.0, 4.0)  # of the symmetric form; cells start with k = 1
+REACH = 10.0
+
+
+def runs(budget: str, seeds: int | None = None) -> list[RunSpec]:
+    """None: a formula needs no training."""
+    check_budget(budget)
+    return []
+
+
+def render(runs: Sequence[Finished]) -> Rendered:
+    """Draws both forms and measures their range and symmetry."""
+    w = torch.linspace(-REACH, REACH, 401, dtype=torch.float64)
+    curves = {"asymmetric": liquid.elastance_gate(w, None)}
+    curves |= {f"symmetric, k = {k:g}": liquid.elastance_gate(w, torch.tensor(k, dtype=w.dtype)) for k in WIDTHS}
+    rows = [
+        (
+            name,
+            "σ(w)" if name == "asymmetric" else "σ(w + k) - σ(w - k)",
+            float(curve.min()),
+            float(curve.max()),
+            float((curve - curve.flip(0)).abs().max()),
+        )
+        for name, curve in curves.items()
+    ]
+    inside = all(low >= 0.0 and high <= 1.0 for _, _, low, high, _ in rows)
+    symmetric = all((odd < 1e-12) == name.startswith("symmetric") for name, *_, odd in rows)
+    return Rendered(
+        tables=[
+            Table(
+                "shapes",
+                f"Elastance over w in [-{REACH:g}, {REACH:g}]",
+                ("form", "ε(w)", "smallest", "largest", "largest |ε(w) - ε(-w)|"),
+                rows,
+                "The symmetric form peaks at tanh(k / 2), so that k sets both its width and its height.",
+            )
+        ],
+        pictures=[
+            Picture(
+                "shapes",
+                "Elastance ε(w): asymmetric, a sigmoid (left), and symmetric, a bump of width k (right).",
+                "Two plots over w from -10 to 10. Left: a sigmoid that rises from 0 to 1. Right: four bumps, symmetric "
+                "about 0, which grow higher and wider as k goes from 0.5 to 4.",
+                _draw(w, curves),
+            )
+        ],
+        claims=[
+            Claim(
+                "Both elastances lie in [0, 1].",
+                "0 to 1",
+                f"{min(r[2] for r in rows):.3g} to {max(r[3] for r in rows):.3g}",
+                Verdict("reproduced" if inside else "refuted"),
+            ),
+            Claim(
+                "The second form is symmetric, the first is not.",
+                "symmetric",
+                f"ε(w) and ε(-w) differ by at most {max(r[4] for r in rows[1:]):.0e}",
+                Verdict("reproduced" if symmetric else "refuted"),
+            ),
+        ],
+    )
+
+
+def _draw(w: torch.Tensor, curves: Mapping[str, torch.Tensor]) -> Any:
+    from matplotlib.figure import Figure
+
+    with palette.style():
+        figure = Figure(figsize=(7.2, 2.9), layout="constrained")
+        left, right = figure.subplots(1, 2, sharey=True)
+        left.plot(w.numpy(), curves["asymmetric"].numpy(), color=palette.PURPLE)
+        left.set(title="Asymmetric:  ε(w) = σ(w)", ylabel="elastance ε(w)", ylim=(-0.03, 1.06))
+        shades = (palette.BLUE, palette.VERMILION, palette.GREEN, palette.GREY)
+        dashes = ((0, (1, 1)), "-", (0, (5, 1.5)), (0, (4, 1, 1, 1)))
+        for k, colour, dash in zip(WIDTHS, shades, dashes, strict=True):
+            curve = curves[f"symmetric, k = {k:g}"].numpy()
+            right.plot(w.numpy(), curve, color=colour, linestyle=dash, label=f"k = {k:g}")
+        right.set(title="Symmetric:  ε(w) = σ(w + k) - σ(w - k)")
+        right.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=2.6, reverse=True)
+        for axes in (left, right):
+            axes.axhline(1.0, color=palette.GREY, linewidth=0.8, linestyle=(0, (2, 2)))
+            axes.set(xlabel="w (no unit)", xlim=(-REACH, REACH), xticks=(-10, -5, 0, 5, 10))
+    return figure

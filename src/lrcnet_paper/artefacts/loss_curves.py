@@ -1,0 +1,117 @@
+"""Figure: training and validation loss of LTC, STC and LRC on lane keeping."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from lrcnet.pages import palette
+from lrcnet_paper.artefacts import driving_runs as driving
+from lrcnet_paper.artefacts.artefact import Cell, Claim, Picture, Rendered, Table, check_budget
+from lrcnet_paper.artefacts.curves import mean_curve
+from lrcnet_paper.artefacts.driving_runs import EFFICIENCY, Model
+from lrcnet_paper.results.estimate import Estimate
+from lrcnet_paper.results.groups import Group
+from lrcnet_paper.results.verdict import judge_comparison
+
+if TYPE_CHECKING:
+    from lrcnet_paper.results.finished import Finished
+    from lrcnet_paper.training.spec import RunSpec
+
+TITLE = "Loss curves of LTC, STC and LRC"
+
+# The text: the symmetric LRC converges to about 0.15, LTCs and STCs to 0.22.
+CLAIMED: Mapping[str, Any] = {
+    "validation": {"LRC-S E1": Estimate(0.15), "LTC H6": Estimate(0.22), "STC H6": Estimate(0.22)}
+}
+# LTC and the two STCs share no colour or dash with each other here, nor with the LRCs.
+LINES = {
+    "LTC H6": (palette.GREEN, (0, (2, 1)), "v"),
+    "STC E1": (palette.OCHRE, (0, (3, 2)), "P"),
+    "STC H6": (palette.GREY, (0, (1, 1)), "D"),
+    "LRC-A E1": (palette.PURPLE, (0, (6, 1.5)), "s"),
+    "LRC-S E1": (palette.VERMILION, "-", "o"),
+}
+
+
+def runs(budget: str, seeds: int | None = None) -> list[RunSpec]:
+    """The five networks of the efficiency table."""
+    return driving.planned(tuple(EFFICIENCY.values()), check_budget(budget), seeds)
+
+
+def render(runs: Sequence[Finished]) -> Rendered:
+    """Both losses over the epochs, and whether the LRC's is the smallest in the end."""
+    found = driving.found(runs, tuple(EFFICIENCY.values()))
+    named = {name: found[model] for name, model in EFFICIENCY.items() if model in found}
+    return Rendered(
+        tables=[_table(named)],
+        pictures=[_picture(named)] if named else [],
+        claims=[_claim(found, other) for other in ("LTC H6", "STC H6")],
+        skipped=[] if named else ["loss curves: no policy has been trained"],
+    )
+
+
+def _table(named: Mapping[str, Group]) -> Table:
+    rows: list[tuple[Cell, ...]] = [
+        (
+            name,
+            CLAIMED["validation"].get(name),
+            None if name not in named else named[name].metric("train_loss"),
+            None if name not in named else named[name].metric("validation_curvature_loss"),
+            None if name not in named else len(named[name].runs),
+        )
+        for name in EFFICIENCY
+    ]
+    return Table(
+        "losses",
+        "Training loss in the end, and validation loss at its best",
+        ("model", "paper: validation", "ours: training", "ours: validation", "seeds"),
+        rows,
+        driving.WORLD,
+    )
+
+
+def _claim(found: Mapping[Model, Group], other: str) -> Claim:
+    groups = [found.get(EFFICIENCY[name]) for name in ("LRC-S E1", other)]
+    numbers = [None if g is None else g.metric("validation_curvature_loss") for g in groups]
+    claimed = CLAIMED["validation"]["LRC-S E1"], CLAIMED["validation"][other]
+    whole = numbers[1].mean if numbers[1] is not None else 1.0
+    ours = tuple(None if n is None else n.over(whole) for n in numbers)
+    return Claim(
+        f"The final validation loss of LRC-S E1 is below that of {other}.",
+        f"{claimed[0].mean:g} against {claimed[1].mean:g}",
+        "–" if None in numbers else f"{numbers[0]} against {numbers[1]}",
+        judge_comparison(
+            (Estimate(claimed[0].mean / claimed[1].mean), Estimate(1.0)),
+            ours,  # type: ignore[arg-type]
+            larger_is_better=False,
+            under=driving.conditions(*[g for g in groups if g is not None]),
+        ),
+    )
+
+
+def _picture(named: Mapping[str, Group]) -> Picture:
+    from matplotlib.figure import Figure
+
+    with palette.style():
+        figure = Figure(figsize=(7.2, 3.0), layout="constrained")
+        panels = figure.subplots(1, 2, sharey=True)
+        for axes, column, title in zip(
+            panels, ("train_loss", "validation_curvature_loss"), ("training", "validation"), strict=True
+        ):
+            for name, group in named.items():
+                colour, dashes, marker = LINES[name]
+                where, mean, low, high = mean_curve(group, column)
+                axes.plot(where, mean, color=colour, linestyle=dashes, marker=marker, markersize=3.5, label=name)
+                axes.fill_between(where, low, high, color=colour, alpha=0.15, linewidth=0)
+            axes.set(title=f"{title} loss", xlabel="epoch", yscale="log")
+        panels[0].set_ylabel("mean squared error\nof curvature, (1/100 m)²")
+        panels[1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return Picture(
+        "loss-curves",
+        "Training and validation loss over the epochs, mean over seeds; bands reach from the best to the worst seed. "
+        "H6: hybrid solver with six unfoldings; E1: one explicit Euler step. The training loss is of balanced pieces, "
+        "so it is not comparable with the validation loss.",
+        "Two plots of falling loss curves of LTC, STC and LRC networks over the epochs of training.",
+        figure,
+    )

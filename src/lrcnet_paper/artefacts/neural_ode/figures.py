@@ -1,0 +1,111 @@
+"""Pictures of the six dynamical systems: orbits, trajectories and learning curves, ours against the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from lrcnet.pages import palette
+from lrcnet_paper.artefacts import curves
+from lrcnet_paper.results.groups import Group
+from lrcnet_paper.tasks.neural_ode import SYSTEMS, trajectory
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from lrcnet_paper.results.finished import Finished
+
+Rolled = Mapping[tuple[str, str], "Finished | None"]
+DRAWN = ("lrc-s", "neural-ode")
+
+
+def draw_phase_portraits(rolled: Rolled) -> Figure:
+    """y over x, two systems in a row."""
+    from matplotlib.figure import Figure
+
+    with palette.style():
+        figure = Figure(figsize=(7.2, 9.6), layout=_roomy())
+        panels = figure.subplots(3, 2).ravel()
+        for axes, (name, system) in zip(panels, SYSTEMS.items(), strict=True):
+            truth = trajectory(name)[1]
+            axes.plot(*truth.T.numpy(), color=palette.GREY, alpha=0.45, linewidth=5, label="truth")
+            axes.plot(*system.y0, marker="o", color=palette.INK, markersize=5, linestyle="none", label="initial state")
+            for model in DRAWN:
+                states = _states(rolled.get((name, model)))
+                if states:
+                    look = palette.look(model)
+                    axes.plot(*states, color=look.colour, linestyle=look.dashes, label=look.label)
+            axes.set(title=system.title, xlabel="x (no unit)", ylabel="y (no unit)")
+            _limit(axes, truth)
+        curves.legend_below(figure, list(panels))
+    return figure
+
+
+def draw_trajectories(rolled: Rolled) -> Figure:
+    """x and y over time, two systems in a row."""
+    from matplotlib.figure import Figure
+
+    with palette.style():
+        figure = Figure(figsize=(7.2, 10.4), layout=_roomy())
+        panels = figure.subplots(6, 2)
+        for index, (name, system) in enumerate(SYSTEMS.items()):
+            times, truth = trajectory(name)
+            row, column = divmod(index, 2)
+            for coordinate in (0, 1):
+                axes = panels[2 * row + coordinate, column]
+                axes.plot(times, truth[:, coordinate], color=palette.GREY, alpha=0.45, linewidth=5, label="truth")
+                for model in DRAWN:
+                    run = rolled.get((name, model))
+                    states = _states(run)
+                    if run is not None and states:
+                        look = palette.look(model)
+                        where = run.prediction["times"]
+                        axes.plot(where, states[coordinate], color=look.colour, linestyle=look.dashes, label=look.label)
+                axes.set(ylabel="xy"[coordinate], xlim=(0, system.end))
+                low, high = float(truth[:, coordinate].min()), float(truth[:, coordinate].max())
+                axes.set_ylim(low - 0.25 * (high - low), high + 0.25 * (high - low))
+                if coordinate == 0:
+                    axes.set_title(system.title)
+                    axes.tick_params(labelbottom=False)
+                else:
+                    axes.set_xlabel("time t (no unit)")
+        curves.legend_below(figure, list(panels.ravel()))
+    return figure
+
+
+def draw_curves(groups: Mapping[tuple[str, str], Group], paper: Mapping[str, float]) -> Figure:
+    """Test error over iterations, two systems in a row, with the paper's number for LRC as a line."""
+    from matplotlib.figure import Figure
+
+    with palette.style():
+        figure = Figure(figsize=(7.2, 8.4), layout=_roomy())
+        panels = figure.subplots(3, 2).ravel()
+        for axes, (name, system) in zip(panels, SYSTEMS.items(), strict=True):
+            members = [groups[name, model] for model in ("lrc-s", "lrc-a", "neural-ode") if (name, model) in groups]
+            curves.draw_curves(axes, members, ("test_mean_absolute_error",))
+            axes.axhline(paper[name], color=palette.INK, linestyle=(0, (1, 2)), linewidth=1.2, label="paper, LRC")
+            axes.set(title=system.title, xlabel="iteration", ylabel="mean absolute error", yscale="log")
+        curves.legend_below(figure, list(panels))
+    return figure
+
+
+def _roomy() -> Any:
+    """Enough room between rows of panels for a title below an axis label."""
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    return ConstrainedLayoutEngine(h_pad=0.09)
+
+
+def _states(run: Finished | None) -> list[list[float]]:
+    """The roll-out as [xs, ys]; empty without one."""
+    if run is None or "states" not in run.prediction:
+        return []
+    return [list(column) for column in zip(*run.prediction["states"], strict=True)]
+
+
+def _limit(axes: Any, truth: Any) -> None:
+    """Show the truth and a margin: a roll-out that leaves the picture must not shrink it to a dot."""
+    for index, set_limits in enumerate((axes.set_xlim, axes.set_ylim)):
+        low, high = float(truth[:, index].min()), float(truth[:, index].max())
+        margin = 0.15 * (high - low)
+        set_limits(low - margin, high + margin)

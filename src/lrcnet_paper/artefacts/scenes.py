@@ -1,0 +1,241 @@
+"""Figures: what the camera shows in both seasons, with the policy's crop and predicted path; and the policy itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lrcnet.pages import palette
+from lrcnet_paper.artefacts import driving_runs as driving
+from lrcnet_paper.artefacts.artefact import Picture, Rendered, Table, check_budget
+from lrcnet_paper.artefacts.driving_runs import Model
+
+if TYPE_CHECKING:
+    from lrcnet_paper.driving.world import World
+    from lrcnet_paper.results.finished import Finished
+    from lrcnet_paper.training.result import Result
+    from lrcnet_paper.training.spec import RunSpec
+
+NAME = "scenes"
+TITLE = "Lane keeping: scenes and policy"
+
+# The conv head of the appendix: filters, kernel, stride, what follows; then the features of the recurrent layer.
+CLAIMED: Mapping[str, Any] = {
+    "head": ((24, 5, 2, False), (36, 5, 1, True), (48, 3, 1, True), (64, 3, 1, True), (64, 3, 1, False)),
+    "picture": (48, 160),
+    "features": 64,
+}
+POLICY = Model("lrcu-s")
+# Seen before the moment that is shown, as in training.
+BEFORE = 32
+
+
+class Scene(NamedTuple):
+    """A moment of the driver's drive over a road."""
+
+    road: int
+    season: str
+    time: int
+
+
+SCENES = (
+    Scene(50_000_003, "summer", 150),
+    Scene(50_000_011, "summer", 300),
+    Scene(50_000_019, "summer", 240),
+    Scene(50_000_005, "winter", 180),
+    Scene(50_000_012, "winter", 270),
+    Scene(50_000_021, "winter", 210),
+)
+
+
+def runs(budget: str, seeds: int | None = None) -> list[RunSpec]:
+    """One policy, LRCU-S, of which seed 0 is drawn."""
+    return driving.planned((POLICY,), check_budget(budget), seeds)
+
+
+def wants(result: Result) -> bool:
+    """LRCU-S of seed 0 in our own world."""
+    return driving.wants(result, (POLICY,)) and result.seed == 0
+
+
+def analyse(folder: Path) -> dict[str, Any]:
+    """What the policy would steer at each scene, and what the driver steered, 1/m."""
+    import torch
+
+    from lrcnet_paper.training.trained import load_trained
+
+    trained = load_trained(folder)
+    policy: Any = trained.network
+    predicted, steered = [], []
+    for scene in SCENES:
+        _, frames, action = _driven(scene)
+        with torch.inference_mode():
+            predicted.append(round(float(policy(frames[None])[0, -1]), 6))
+        steered.append(round(action, 6))
+    loss = _validation_loss(folder)
+    return {"predicted": predicted, "driver": steered, "trained": f"{trained.done} epochs", "validation_loss": loss}
+
+
+def _validation_loss(folder: Path) -> float | None:
+    from lrcnet_paper.training.result import Result
+
+    return Result.read(folder).metrics.get("validation_curvature_loss")
+
+
+def _driven(scene: Scene) -> tuple[World, Any, float]:
+    """The world at a scene's moment, the frames before it (time, 48, 160, 3), and the driver's curvature then."""
+    import torch
+
+    from lrcnet_paper.driving import World, drives
+
+    world = World([scene.road], season=scene.season, length=600.0)
+    seen: list[Any] = []
+    for time, moment in enumerate(drives(world, world.driver(), frames=False)):
+        if time > scene.time - BEFORE:
+            seen.append(world.frames()[0])
+        if time == scene.time:
+            return world, torch.stack(seen), float(moment.action[0])
+    raise ValueError(f"the drive over road {scene.road} must last {scene.time} steps, but is over before")
+
+
+def render(runs: Sequence[Finished]) -> Rendered:
+    """Six scenes and the diagram; without a trained policy the driver's path alone is drawn."""
+    group = driving.found(runs, (POLICY,)).get(POLICY)
+    trained = [run for run in group.finished if NAME in run.analyses] if group is not None else []
+    pictures = [_scenes(trained[0] if trained else None), _diagram()]
+    skipped = [] if trained else ["the policy's path in the scenes: no policy has been trained"]
+    return Rendered(tables=[_head_table()], pictures=pictures, skipped=skipped)
+
+
+def _scenes(run: Finished | None) -> Picture:
+    from matplotlib.figure import Figure
+
+    from lrcnet_paper.driving.camera import HEIGHT, WIDTH, Camera, Lens
+
+    lens = Lens(height=76, width=240, horizon=30)
+    top, left = lens.above, (lens.width - WIDTH) // 2
+    said = None if run is None else run.analyses[NAME]
+    with palette.style():
+        figure = Figure(figsize=(7.2, 2.5), layout="constrained")
+        panels = figure.subplots(2, 3)
+        for number, (axes, scene) in enumerate(zip(panels.flat, SCENES, strict=True)):
+            world, _, action = _driven(scene)
+            axes.imshow(Camera(world.road, world.look, lens).frames(world.state)[0].numpy(), interpolation="bicubic")
+            axes.plot(*_box(top, left, HEIGHT, WIDTH), color="white", linewidth=1.0)
+            axes.plot(*_path(action, lens), color=palette.BLUE, linewidth=2.2, linestyle=(0, (2, 1)), label="driver")
+            if said is not None:
+                axes.plot(
+                    *_path(said["predicted"][number], lens), color=palette.VERMILION, linewidth=1.6, label="LRCU-S"
+                )
+            axes.set(title=scene.season, xlim=(-0.5, lens.width - 0.5), ylim=(lens.height - 0.5, -0.5))
+            axes.set_xticks([])
+            axes.set_yticks([])
+            axes.grid(visible=False)
+            axes.spines[:].set_visible(False)
+        handles, labels = panels.flat[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=2)
+    from_run = (
+        "no policy has been trained, so only the driver's path is drawn"
+        if said is None or run is None
+        else f"policy: LRCU-S, seed {run.result.seed}, budget {run.result.budget}, after {said['trained']}, validation "
+        f"loss {said['validation_loss']:.3f}"
+    )
+    return Picture(
+        "scenes",
+        "The project's own world. The white frame is what a policy gets, 48 by 160 pixels; the lines are the paths of "
+        f"constant curvature that the driver and the policy steer at that moment, over 25 m ({from_run}).",
+        "Six pictures of a road from a car's camera, three in summer and three in winter, with a white crop frame and "
+        "two paths drawn onto the road.",
+        figure,
+    )
+
+
+def _box(top: int, left: int, height: int, width: int) -> tuple[list[float], list[float]]:
+    right, bottom = left + width - 0.5, top + height - 0.5
+    return [left - 0.5, right, right, left - 0.5, left - 0.5], [top - 0.5, top - 0.5, bottom, bottom, top - 0.5]
+
+
+def _path(curvature: float, lens: Any) -> tuple[list[float], list[float]]:
+    """A path of constant curvature from the car on, projected into the picture: columns and rows."""
+    from lrcnet_paper.driving.camera import CAMERA_AHEAD, CAMERA_HEIGHT, FOCAL
+
+    columns, rows = [], []
+    for metre in range(5, 26):
+        ahead = metre - CAMERA_AHEAD
+        side = curvature * metre**2 / 2
+        columns.append((lens.width - 1) / 2 - FOCAL * side / ahead)
+        rows.append(lens.horizon + FOCAL * CAMERA_HEIGHT / ahead - 0.5)
+    return columns, rows
+
+
+def _head_table() -> Table:
+    from lrcnet_paper.models.policy import FEATURES, ConvHead
+
+    layers = [layer for layer in ConvHead().layers if hasattr(layer, "kernel_size") and hasattr(layer, "out_channels")]
+    rows = [
+        (
+            f"convolution {i + 1}",
+            f"{filters} of {kernel}x{kernel}, stride {stride}",
+            f"{layer.out_channels} of {layer.kernel_size[0]}x{layer.kernel_size[1]}, stride {layer.stride[0]}",  # type: ignore[index]
+            "2x2" if pooled else "–",
+        )
+        for i, ((filters, kernel, stride, pooled), layer) in enumerate(zip(CLAIMED["head"], layers, strict=True))
+    ]
+    rows.append(("features", str(CLAIMED["features"]), str(FEATURES), "–"))
+    return Table("head", "The convolutional head", ("layer", "paper", "ours", "max pooling after it"), rows)
+
+
+def _diagram() -> Picture:
+    from matplotlib.figure import Figure
+    from matplotlib.patches import FancyBboxPatch
+
+    boxes = (
+        ("camera", "48 x 160\nRGB, normalised", palette.GREY),
+        ("conv head", "24, 36, 48, 64, 64\nfilters, ReLU,\nmax pooling", palette.BLUE),
+        ("features", "64", palette.BLUE),
+        ("recurrent layer", "LSTM 23, GRU 28,\nMGU 38 or\nLRCU 19 units", palette.VERMILION),
+        ("linear output", "curvature\n(1/m)", palette.GREEN),
+    )
+    with palette.style():
+        figure = Figure(figsize=(7.2, 1.9))
+        axes = figure.add_axes((0.005, 0.02, 0.99, 0.96))
+        axes.set(xlim=(0, 15.2), ylim=(0, 3.6))
+        axes.axis("off")
+        for place, (name, words, colour) in enumerate(boxes):
+            left = 0.15 + place * 3.05
+            axes.add_patch(
+                FancyBboxPatch(
+                    (left, 0.75),
+                    2.45,
+                    2.1,
+                    boxstyle="round,pad=0.04,rounding_size=0.15",
+                    fill=False,
+                    edgecolor=colour,
+                    linewidth=1.6,
+                )
+            )
+            axes.text(left + 1.225, 3.1, name, ha="center", va="bottom", weight="bold")
+            axes.text(left + 1.225, 1.8, words, ha="center", va="center", fontsize=8)
+            if place:
+                axes.annotate(
+                    "",
+                    (left - 0.06, 1.8),
+                    (left - 0.52, 1.8),
+                    arrowprops={"arrowstyle": "-|>", "color": palette.INK, "shrinkA": 0, "shrinkB": 0},
+                )
+        right = 0.15 + 3 * 3.05
+        axes.annotate(
+            "",
+            (right + 0.5, 0.7),
+            (right + 1.95, 0.7),
+            arrowprops={"arrowstyle": "-|>", "color": palette.VERMILION, "connectionstyle": "arc3,rad=-0.55"},
+        )
+        axes.text(right + 1.225, 0.02, "state", ha="center", va="bottom", fontsize=8)
+    return Picture(
+        "policy",
+        "The policy: the head sees one frame at a time, the recurrent layer remembers, the output is the curvature to "
+        "steer.",
+        "Boxes from left to right: camera, conv head, features, recurrent layer with a loop for its state, output.",
+        figure,
+    )

@@ -1,0 +1,80 @@
+"""A training iteration of the Neural-ODE tasks: LRC and Neural ODE, beside a Neural ODE by torchdiffeq alone.
+
+The iteration is the trainer's own: a batch drawn, loss, gradients, optimiser, constraints. Dormand-Prince needs more
+steps as a field takes shape, so all have trained for a while before they are timed. One thread: the networks are too
+small to share.
+"""
+
+from collections.abc import Callable
+from itertools import count
+
+import torch
+
+from lrcnet.benchmarks.measure import Measurement, best_in_turn
+from lrcnet.neural_ode import NeuralODE
+from lrcnet_paper import models, tasks
+from lrcnet_paper.tasks.neural_ode import SYSTEMS
+
+BEFORE, ITERATIONS = 500, 25
+LRC_MS, NEURAL_ODE_MS = 5.0, 30.0
+
+
+def measure() -> list[Measurement]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        return [row for variant in SYSTEMS for row in _iterations(variant)]
+    finally:
+        torch.set_num_threads(threads)
+
+
+# (model, backend): a plain backend leaves the gradient to autograd, step after step.
+OURS = (("lrc-s", "auto"), ("lrc-a", "auto"), ("neural-ode", "auto"))
+PLAIN = ("neural-ode", "reference")
+LABELS = {"lrc-s": "LRC-S", "lrc-a": "LRC-A", "neural-ode": "Neural ODE"}
+
+
+def _iterations(variant: str) -> list[Measurement]:
+    sides = (*OURS, PLAIN)
+    seconds = best_in_turn(*(_trainer(variant, *side) for side in sides), repeats=4, rounds=3)
+    ms = dict(zip(sides, (1e3 * s / ITERATIONS for s in seconds), strict=True))
+    found = []
+    for side in OURS:
+        name = side[0]
+        goal = NEURAL_ODE_MS if name == "neural-ode" else LRC_MS
+        what = f"{LABELS[name]}, {variant}, one training iteration"
+        found += [
+            Measurement(what, ms[side], "ms", "goal", goal, ms[side] / goal, 1.0),
+            Measurement(what, ms[side], "ms", "Neural ODE by torchdiffeq alone", ms[PLAIN], ms[side] / ms[PLAIN]),
+        ]
+    return found
+
+
+def _trainer(variant: str, name: str, backend: str = "auto") -> Callable[[], object]:
+    """Trains further by ITERATIONS at each call, BEFORE of them at once."""
+    from lightning.fabric import Fabric
+
+    from lrcnet_paper.training.loop import train
+    from lrcnet_paper.training.optimiser import make_optimiser, make_schedule
+    from lrcnet_paper.training.problem import Share
+    from lrcnet_paper.training.trajectories import TrajectoryProblem
+
+    task = tasks.find("neural-ode", variant)
+    torch.manual_seed(0)
+    fabric = Fabric(accelerator="cpu", devices=1)
+    network = models.build(name, task)
+    assert isinstance(network, NeuralODE)
+    network.backend = backend
+    rate = task.recipe.learning_rate
+    model, optimiser = fabric.setup(network, make_optimiser(network, task.recipe, rate))
+    problem = TrajectoryProblem(task, 10**6, task.recipe.batch_size, 0, Share(0, 1, torch.device("cpu")))
+    schedule = make_schedule("constant", rate, 10**6)
+
+    def advance(done: int, stop: int) -> object:
+        return train(
+            fabric, problem, model, optimiser, schedule=schedule, done=done, stop=stop, clip=None, on_step=lambda: None
+        )
+
+    advance(0, BEFORE)
+    starts = count(BEFORE, ITERATIONS)
+    return lambda: advance(start := next(starts), start + ITERATIONS)

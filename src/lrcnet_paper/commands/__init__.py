@@ -1,0 +1,1 @@
+"""Subcommands of `lrcnet` that the suite adds, one file each, registered as entry points in pyproject.toml."""

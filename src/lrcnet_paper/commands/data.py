@@ -1,0 +1,37 @@
+"""`lrcnet data`: what data the tasks need, where it is, and getting it from its official source."""
+
+import argparse
+
+HELP = "list the data sets of the tasks, or download one from its official source"
+EXAMPLE = "lrcnet data get psmnist --data ~/data"
+
+STATES = {"intact": "intact", "other": "here, with another checksum", "missing": "not here"}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="list|get", required=True)
+    actions.add_parser("list", help="what each task needs, and what is here").add_argument(
+        "--data", metavar="DIR", help="where to look (default: $LRCNET_DATA, then the cache)"
+    )
+    get = actions.add_parser("get", help="download, check and unpack the data of one task")
+    get.add_argument("name", help="the task, as `lrcnet data list` names it")
+    get.add_argument("--data", metavar="DIR", help="where to put it (default: $LRCNET_DATA, then the cache)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from lrcnet_paper.tasks import download, sources
+
+    if arguments.action == "get":
+        folder = download.get(arguments.name, arguments.data)
+        print(f"{arguments.name} is in {folder}")
+        return 0
+    print(f"looked in {', then '.join(map(str, sources.search_path(arguments.data)))}")
+    for name, source in sources.SOURCES.items():
+        print(f"{name}: {source.citation}")
+        print(f"  home page: {source.homepage}")
+        print(f"  licence: {source.licence}")
+        states = download.status(name, arguments.data)
+        for file in source.files:
+            print(f"  {file.name}, {file.megabytes:g} MB: {STATES[states[file.name]]}")
+        print(f"  variants that can be read: {', '.join(download.readable(name, arguments.data)) or 'none'}")
+    return 0

@@ -1,0 +1,22 @@
+"""Looking into camera policies: attention, the scenes to measure it on, and what the neurons do along drives."""
+
+from lrcnet_paper.interpret.attention import Box, attention, attention_under_noise, box, similarity
+from lrcnet_paper.interpret.gradient_attention import gradient_attention
+from lrcnet_paper.interpret.neurons import Driven, correlation, drive_and_watch, side, swings, turning_cells
+from lrcnet_paper.interpret.scenes import scenes
+
+__all__ = [
+    "Box",
+    "Driven",
+    "attention",
+    "attention_under_noise",
+    "box",
+    "correlation",
+    "drive_and_watch",
+    "gradient_attention",
+    "scenes",
+    "side",
+    "similarity",
+    "swings",
+    "turning_cells",
+]

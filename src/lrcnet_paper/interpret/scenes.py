@@ -1,0 +1,38 @@
+"""Frames to look at a policy's attention with: a driver's views of roads that no policy was trained on."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from lrcnet.errors import positive_size
+from lrcnet_paper.driving import RUNNING, World, drives
+
+# Beyond the test roads of any recording, see lrcnet_paper.driving.split_roads.
+FIRST_ROAD = 2 * 10**7 + 10**6
+ROADS = 16
+LENGTH = 400.0
+
+
+def scenes(season: str, count: int, *, first_road: int = FIRST_ROAD, length: float = LENGTH) -> Tensor:
+    """Views along the driver's way, evenly spaced over each of up to 16 roads.
+
+    Args:
+        season: "summer" or "winter".
+        count: frames.
+        first_road: seed of the first road; the others follow it.
+        length: of each road, m.
+
+    Returns:
+        (count, 48, 160, 3), uint8; the same for every caller.
+
+    Example:
+        >>> scenes("winter", 3, length=20.0).shape
+        torch.Size([3, 48, 160, 3])
+    """
+    roads = min(ROADS, positive_size("count", count))
+    world = World(range(first_road, first_road + roads), season=season, length=length)
+    moments = [m for m in drives(world, world.driver(), frames=False) if bool((m.standing == RUNNING).all())]
+    each = -(-count // roads)
+    chosen = [moments[(2 * k + 1) * len(moments) // (2 * each)] for k in range(each)]
+    return torch.cat([world.camera.frames(moment.state) for moment in chosen])[:count]

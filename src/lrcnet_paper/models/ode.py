@@ -1,0 +1,50 @@
+"""Models of a dynamical system: a learnt vector field and its roll-out over a fixed grid of times."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import nn
+
+from lrcnet.errors import one_of
+from lrcnet.neural_ode import LRCField, MLPField, NeuralODE
+from lrcnet_paper.models.recurrent import parse_solver
+
+UNITS = 16
+HIDDEN = (32, 32)
+
+# Each model's field, and the solver it is trained with in the paper.
+FIELDS: dict[str, tuple[dict[str, Any] | None, str]] = {
+    "ltc": ({"elastance": "none", "saturated": False}, "euler-1"),
+    "stc": ({"elastance": "none"}, "euler-1"),
+    "lrc-a": ({"elastance": "asymmetric"}, "euler-1"),
+    "lrc-s": ({"elastance": "symmetric"}, "euler-1"),
+    "neural-ode": (None, "dopri5-1"),
+}
+
+
+def ode_model(model: str, size: int, *, solver: str = "", units: int | None = None, **options: Any) -> nn.Module:
+    """A Neural ODE over the field of a model name.
+
+    Args:
+        model: a key of `FIELDS`; "neural-ode" is the MLP.
+        size: d, coordinates of the state.
+        solver: such as "euler-1" or "dopri5-1", one step per interval of the grid; the paper's if "".
+        units: m of a liquid field, 16 in the paper.
+        options: further arguments of `LRCField` or `MLPField`.
+
+    Raises:
+        ValueError: for an unknown model, or more than one unfolding.
+    """
+    field_options, own = FIELDS[one_of("model of a trajectory", model, FIELDS)]
+    name, unfolds = parse_solver(solver or own)
+    if unfolds != 1:
+        raise ValueError(f"a roll-out takes one step per grid time, but {unfolds} unfoldings were given; use {name}-1")
+    if field_options is None:
+        if units is not None:
+            raise ValueError(f"units belongs to the liquid fields, but the model is {model!r}; leave it out")
+        return NeuralODE(MLPField(size, HIDDEN, **options), solver=name)
+    field = LRCField(
+        size, UNITS if units is None else units, **{"parametrisation": "sigma-mu"} | field_options | options
+    )
+    return NeuralODE(field, solver=name)

@@ -1,0 +1,157 @@
+"""The driving policy: a convolutional head sees, a recurrent layer remembers, a linear output steers.
+
+Axes: batch, time, row, column, colour.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from lrcnet.errors import one_of
+from lrcnet.models import dense
+from lrcnet_paper.models.recurrent import recurrent_layer
+
+FEATURES = 64
+ROWS, COLUMNS = 48, 160
+# The paper's appendix for the first five names; the other liquid networks have an LRCU's parameters, so its size; the
+# last two are of our choosing, so that they have 8,000 parameters as well.
+UNITS = {
+    "lstm": 23,
+    "gru": 28,
+    "mgu": 38,
+    "lrcu-a": 19,
+    "lrcu-s": 19,
+    "lrc-a": 19,
+    "lrc-s": 19,
+    "stc": 19,
+    "ltc": 19,
+    "ctrnn": 62,
+    "gru-ode": 28,
+}
+# An output of 1 is the sharpest bend, 25 m in radius, 1/m: states of liquid networks are bounded, and a read-out of
+# ordinary size must reach all that has to be steered.
+UNIT = 0.04
+_QUIETEST = 1 / 255
+
+
+def normalised(frames: Tensor) -> Tensor:
+    """Pictures with mean 0 and variance 1, each by itself over rows, columns and colours.
+
+    Args:
+        frames: (..., 48, 160, 3), uint8, or floating point in [0, 1], where noise may have been added.
+
+    Returns:
+        The same shape; float32 for uint8. A picture of one colour gives 0.
+
+    Raises:
+        ValueError: for another shape or type.
+    """
+    if frames.ndim < 3 or frames.shape[-3:] != (ROWS, COLUMNS, 3):
+        raise ValueError(f"frames must have shape (..., {ROWS}, {COLUMNS}, 3), but have {tuple(frames.shape)}")
+    if frames.dtype is torch.uint8:
+        frames = frames.to(torch.float32) / 255
+    elif not frames.is_floating_point():
+        raise ValueError(f"frames must be uint8, or floating point in [0, 1], but are {frames.dtype}; convert them")
+    std, mean = torch.std_mean(frames, (-3, -2, -1), correction=0, keepdim=True)
+    return (frames - mean) / std.clamp_min(_QUIETEST)
+
+
+class ConvHead(nn.Module):
+    """The convolutional head of the paper's appendix: 48x160 pixels become 64 features.
+
+    Convolutions of 24, 36, 48, 64, 64 filters with ReLU; the first has stride 2, the second to fourth are followed by
+    max pooling; 'same' padding, the only one with which all layers fit into 48 rows.
+
+    >>> ConvHead()(torch.zeros(2, 48, 160, 3)).shape
+    torch.Size([2, 64])
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        relu, pool = nn.ReLU, nn.MaxPool2d
+        self.layers = nn.Sequential(
+            *(nn.Conv2d(3, 24, 5, stride=2, padding=2), relu()),
+            *(nn.Conv2d(24, 36, 5, padding=2), relu(), pool(2)),
+            *(nn.Conv2d(36, 48, 3, padding=1), relu(), pool(2)),
+            *(nn.Conv2d(48, 64, 3, padding=1), relu(), pool(2)),
+            *(nn.Conv2d(64, 64, 3, padding=1), relu()),
+            nn.Flatten(),
+            nn.Linear(1920, FEATURES),
+        )
+        # Torch's initial values shrink a picture layer by layer to features of 0.02. Synapses of a liquid network tell
+        # inputs apart that differ by some tenths, so LTC and STC would begin with a long plateau.
+        with torch.no_grad():
+            self.layers[-1].weight.mul_(8.0)  # type: ignore[operator]
+        # As the pictures: a sixth faster than filters in torch's default order.
+        self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+
+    def forward(self, frames: Tensor) -> Tensor:
+        """Features (picture, 64) of normalised pictures (picture, 48, 160, 3)."""
+        # Colour comes last in a frame, so this is torch's channels_last layout without a copy.
+        features: Tensor = self.layers(frames.permute(0, 3, 1, 2))
+        return features
+
+
+class Policy(nn.Module):
+    """From pictures to curvature.
+
+    Args:
+        model: name of the recurrent layer, a key of `UNITS`.
+        solver: such as "hybrid-6"; the model's own if "".
+        units: recurrent units; the paper's if None.
+        bfloat16: whether the head computes in eight bits of mantissa: faster on processors that have instructions for
+            it (`lrcnet bench driving` measures both), many times slower on others.
+        options: further arguments of the layer.
+
+    Raises:
+        ValueError: for an unknown model.
+
+    >>> policy = Policy("lrcu-s")
+    >>> policy(torch.zeros(2, 5, 48, 160, 3, dtype=torch.uint8)).shape
+    torch.Size([2, 5])
+    """
+
+    def __init__(
+        self, model: str, *, solver: str = "", units: int | None = None, bfloat16: bool = False, **options: Any
+    ) -> None:
+        super().__init__()
+        self._in_bfloat16 = bfloat16
+        width = UNITS[one_of("model", model, UNITS)] if units is None else units
+        self.conv = ConvHead()
+        self.layer = recurrent_layer(model, FEATURES, solver=solver, units=width, **options)
+        self.head = dense(width, 1)
+
+    def forward(self, frames: Tensor, dt: Tensor | None = None) -> Tensor:
+        """Curvature (batch, time), 1/m, of frames (batch, time, 48, 160, 3) as `normalised` takes them."""
+        return self.run(frames, dt=dt)[0]
+
+    def run(self, frames: Tensor, state: Any = None, *, dt: Tensor | None = None) -> tuple[Tensor, Any]:
+        """Curvature (batch, time), 1/m, and the layer's state afterwards, to go on from.
+
+        Args:
+            frames: (batch, time, 48, 160, 3).
+            state: what an earlier call returned; None at the beginning of a drive.
+            dt: as the layer takes it.
+        """
+        if frames.ndim != 5:
+            raise ValueError(f"frames must have shape (batch, time, 48, 160, 3), but have {tuple(frames.shape)}")
+        pictures = normalised(frames).flatten(0, 1)
+        if self._in_bfloat16:
+            with torch.autocast(frames.device.type, torch.bfloat16):
+                features = self.conv(pictures)
+        else:
+            features = self.conv(pictures)
+        features = features.view(*frames.shape[:2], FEATURES)
+        # Autocast is for the convolutions, where the time goes; eight bits are not enough to steer by.
+        with torch.autocast(frames.device.type, enabled=False):
+            output, state = self.layer(features.to(self.head.weight.dtype), state, dt=dt)
+            curvature: Tensor = self.head(output).squeeze(-1) * UNIT
+        return curvature, state
+
+    def step(self, frames: Tensor, state: Any = None) -> tuple[Tensor, Any]:
+        """Curvature (batch,), 1/m, of one moment's frames (batch, 48, 160, 3), and the state."""
+        curvature, state = self.run(frames.unsqueeze(1), state)
+        return curvature[:, 0], state

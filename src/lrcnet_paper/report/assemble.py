@@ -1,0 +1,81 @@
+"""What a report holds: the rendered artefacts, and where and how their runs were made."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lrcnet_paper import artefacts as paper
+from lrcnet_paper.artefacts.artefact import Cell, Claim, Rendered, Table
+from lrcnet_paper.results.finished import Finished
+
+WORDS = ("better", "reproduced", "not reached", "refuted", "open")
+
+
+@dataclass(frozen=True)
+class Section:
+    """An artefact in a report."""
+
+    name: str
+    title: str
+    rendered: Rendered
+
+
+def assemble(runs: Sequence[Finished], names: Sequence[str] | None = None) -> list[Section]:
+    """Renders artefacts, all of them or the named ones, in the project's order."""
+    wanted = list(paper.ARTEFACTS) if names is None else [name for name in paper.ARTEFACTS if name in names]
+    sections = []
+    for name in wanted:
+        artefact = paper.load(name)
+        sections.append(Section(name, artefact.TITLE, artefact.render(runs)))
+    return sections
+
+
+def verdict_counts(sections: Sequence[Section]) -> dict[str, int]:
+    """How many claims got each word, in the order of `WORDS`."""
+    counted: Counter[str] = Counter(claim.verdict.word for section in sections for claim in section.rendered.claims)
+    return {word: counted[word] for word in WORDS}
+
+
+def claims_table(claims: Sequence[Claim]) -> Table:
+    """Claims as a table."""
+    return Table(
+        "claims",
+        "Claims",
+        ("claim", "paper", "ours", "verdict"),
+        [(claim.statement, claim.paper, claim.ours, claim.verdict) for claim in claims],
+    )
+
+
+def environment_tables(runs: Sequence[Finished]) -> list[Table]:
+    """Machines, versions, and the number of runs on each."""
+    machines: Counter[tuple[Cell, ...]] = Counter()
+    versions: Counter[str] = Counter()
+    for run in runs:
+        machine = run.result.machine
+        machines[tuple(machine.get(name, "–") for name in ("system", "processor", "cores", "threads"))] += 1
+        versions[", ".join(f"{name} {version}" for name, version in run.result.versions.items())] += 1
+    return [
+        Table(
+            "machines",
+            "Machines",
+            ("system", "processor", "cores", "threads", "runs"),
+            [(*row, count) for row, count in machines.most_common()],
+        ),
+        Table("versions", "Versions", ("versions", "runs"), list(versions.most_common())),
+    ]
+
+
+def commands(runs: Sequence[Finished]) -> list[str]:
+    """The command of each run, each once."""
+    return list(dict.fromkeys(run.result.command for run in runs))
+
+
+EVERYTHING = "Everything at once, each run at its budget's full length (a shorter run's own command has an --epochs):"
+
+
+def reproduce_commands(runs: Sequence[Finished]) -> list[str]:
+    """The commands that make them all: one per budget that they have, the one with most runs first."""
+    budgets = Counter(run.result.budget for run in runs if run.result.budget != "custom")
+    return [f"lrcnet reproduce --budget {budget}" for budget, _ in budgets.most_common()]

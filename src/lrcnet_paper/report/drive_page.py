@@ -1,0 +1,346 @@
+"""One offline page that replays a drive: picture, steering, map and neurons, for phone, desk and paper."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from html import escape
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lrcnet.pages import palette
+from lrcnet.pages.style import style_sheet
+from lrcnet_paper.driving import HEIGHT, ROAD_WIDTH, STEP, WIDTH
+from lrcnet_paper.report import drive_charts as charts
+from lrcnet_paper.report import drive_pictures as pictures
+from lrcnet_paper.report.replay import REASONS, Replay
+from lrcnet_paper.results.source import source, told
+
+if TYPE_CHECKING:
+    from lrcnet_paper.training.trained import Trained
+
+WORLDS = {
+    "own": "the project's own synthetic world",
+    "vista": "VISTA",
+    "carracing": "gymnasium's CarRacing",
+}
+PATHS = {"own": "middle of the lane", "vista": "recorded path", "carracing": "middle of the track"}
+"""What the world's own driver follows."""
+SPEEDS = ("0.5", "1", "2", "4")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where and how a drive took place.
+
+    Attributes:
+        world: "own", "vista" or "carracing".
+        season: as the world was made with it.
+        road: the seed of road and look.
+        noise: variance of the noise on pixels from 0 to 1.
+        seed: of the noise.
+        trace: name of the user's own trace, which has its own road and season; "" for none.
+    """
+
+    world: str
+    season: str
+    road: int
+    noise: float
+    seed: int
+    trace: str = ""
+
+    @property
+    def place(self) -> str:
+        """World and road."""
+        return f"{WORLDS[self.world]}, {f'trace {self.trace}' if self.trace else f'road {self.road}'}"
+
+    @property
+    def weather(self) -> str:
+        """The season, as far as it is known."""
+        if self.trace:
+            return "as recorded"
+        return "always summer" if self.world == "carracing" else self.season
+
+
+def write_drive(trained: Trained, replay: Replay, setting: Setting, path: str | os.PathLike[str]) -> Path:
+    """Writes the page.
+
+    Args:
+        trained: whose drive it is.
+        replay: the drive.
+        setting: where it took place.
+        path: of the page.
+
+    Raises:
+        ValueError: for untrained weights outside the smoke budget.
+        ImportError: without Pillow.
+    """
+    page = Path(path)
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text(_page(trained, replay, setting), encoding="utf-8")
+    return page
+
+
+def _page(trained: Trained, replay: Replay, setting: Setting) -> str:
+    name = palette.look(trained.spec.model).label
+    shaken = f"noise of variance {setting.noise:g}" if setting.noise else "no noise"
+    where = f"In {setting.place}; season: {setting.weather}; {shaken}."
+    title = f"{name} drives"
+    found = charts.make_map(replay.middle, replay.x, replay.y, replay.direction)
+    style = style_sheet() + _asset("drive_page.css")
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<meta name="color-scheme" content="light dark"><title>{escape(f"{title}: {replay.ending}")}</title>'
+        # An icon of nothing: a browser would ask the server for one.
+        f'<link rel="icon" href="data:,"><style>{style}</style></head><body>'
+        f'<header><h1>{escape(title)}</h1><p class="soft">{escape(where)} '
+        f"Weights: {escape(told(source(trained)))}.</p>{_ending(replay)}</header>"
+        f'<main id="drive" style="--now:0;--end:{100 / charts.MARGIN:.3f}%" class="{_manner(replay)}">'
+        f"<noscript><p class='note'>The picture and the controls need JavaScript; the curves do not.</p></noscript>"
+        f'<div class="stage"><div class="side">{_player(replay)}{_curves(replay, name)}</div>'
+        f'<div class="side">{_map(found, replay, PATHS[setting.world])}{_neurons(replay)}</div></div>'
+        f"{_facts(trained, replay, setting)}</main>"
+        "<footer><p class='soft'>Written by <code>lrcnet drive</code>; the network was trained by "
+        f"<code>{escape(trained.spec.command())}</code>.</p></footer>"
+        f"{_sheets(replay)}{_data(replay, found)}<script>{_asset('drive_page.js')}</script></body></html>\n"
+    )
+
+
+def _manner(replay: Replay) -> str:
+    return "crashed" if replay.crashed else "unhurt"
+
+
+def _ending(replay: Replay) -> str:
+    mark = "✕" if replay.crashed else "✓"
+    return (
+        f'<p class="ending {_manner(replay)}"><span aria-hidden="true">{mark}</span> '
+        f"<b>{escape(replay.ending[0].upper() + replay.ending[1:])}</b>, {replay.seconds:.1f} s: "
+        f"{escape(REASONS[replay.standing])}.</p>"
+    )
+
+
+def _player(replay: Replay) -> str:
+    words = replay.ending[0].upper() + replay.ending[1:]
+    overlay = (
+        '<label class="toggle"><input type="checkbox" id="attention"> Attention<span class="ramp" '
+        'aria-hidden="true"></span></label>'
+        if replay.attention is not None
+        else ""
+    )
+    speeds = "".join(f'<option value="{s}"{" selected" if s == "1" else ""}>{s}×</option>' for s in SPEEDS)
+    numbers = "".join(
+        f'<div><dt>{label}</dt><dd id="{name}">–</dd></div>'
+        for name, label in (
+            ("time", "time"),
+            ("way", "way"),
+            ("policy", "policy steers"),
+            ("driver", "driver would"),
+            ("beside", "beside the path"),
+            ("pace", "speed"),
+        )
+    )
+    return (
+        '<section class="player" aria-label="Replay"><div class="screen">'
+        f'<canvas id="picture" width="{WIDTH}" height="{HEIGHT}" role="img" aria-label="What the camera shows">'
+        "</canvas>"
+        f'<p id="over" class="{_manner(replay)}" hidden>{escape(words)}</p></div>'
+        '<div class="controls"><button type="button" id="play" aria-pressed="false">Play</button>'
+        f'<input type="range" id="scrub" min="0" max="{replay.steps}" step="1" value="0" '
+        'aria-label="Moment of the drive">'
+        f'<label>Speed <select id="rate">{speeds}</select></label>{overlay}</div>'
+        f'<dl class="numbers" aria-live="off">{numbers}</dl>'
+        '<p class="note keys">Keys: space plays and pauses, ← and → go 1 s, with Shift one picture, + and − change the '
+        f"speed{', a shows the attention' if replay.attention is not None else ''}.</p>"
+        '<div class="film" aria-hidden="true"></div></section>'
+    )
+
+
+def _map(found: charts.Map, replay: Replay, path: str) -> str:
+    box = " ".join(f"{number:.2f}" for number in found.box)
+    size = found.box[2] / 100
+    cross = _cross(1.6 * size, found.x[-1], found.y[-1]) if replay.crashed else ""
+    near = _cross(1.2, found.x[-1], found.y[-1]) if replay.crashed else ""
+    start = f'<circle class="start" cx="{found.x[0]:.2f}" cy="{found.y[0]:.2f}" r="{0.8 * size:.2f}"/>'
+    arrow = (
+        f"M{3 * size:.2f} 0L{-1.5 * size:.2f} {1.6 * size:.2f}L{-0.6 * size:.2f} 0L{-1.5 * size:.2f} {-1.6 * size:.2f}Z"
+    )
+    words = "; the cross: where it ended" if replay.crashed else ""
+    return (
+        '<section class="maps"><figure id="map"><figcaption><span><b>Seen from above</b></span>'
+        f'<span class="key"><i class="middle"></i>{path}</span>'
+        '<span class="key"><i class="policy"></i>driven</span>'
+        '<span class="key"><i class="ahead"></i>to come</span></figcaption>'
+        f'<svg viewBox="{box}" role="img" aria-label="Map of the road and the driven path">'
+        f'<path class="middle" d="{found.middle}"/><path class="ahead" d="{found.way}"/><path class="way" d=""/>{start}'
+        f'<g class="car"><path d="{arrow}"/></g>{cross}</svg>'
+        f'<p class="bar"><i style="width:{100 * found.share:.2f}%"></i><span>{found.bar:g} m</span></p></figure>'
+        '<figure id="close"><figcaption><span><b>Close up</b>, straight on is up; outside of '
+        f"the band of {ROAD_WIDTH:g} m the drive ends{words}</span></figcaption>"
+        '<svg viewBox="-24 -17 48 24" role="img" aria-label="The car in its lane from near">'
+        f'<g class="world"><path class="band" style="stroke-width:{ROAD_WIDTH:g}" d="{found.middle}"/>'
+        f'<path class="middle" d="{found.middle}"/><path class="ahead" d="{found.way}"/><path class="way" d=""/></g>'
+        # The point that moves is the rear axle.
+        '<path class="body" d="M-.9 .9V-2.6L0 -3.6L.9 -2.6V.9Z"/>'
+        f'<g class="world">{near}</g></svg>'
+        f'<p class="bar"><i style="width:{100 * 5 / 48:.2f}%"></i><span>5 m</span></p></figure></section>'
+    )
+
+
+def _cross(half: float, x: float, y: float) -> str:
+    return (
+        f'<path class="crash" d="M{x - half:.2f} {y - half:.2f}L{x + half:.2f} {y + half:.2f}'
+        f'M{x - half:.2f} {y + half:.2f}L{x + half:.2f} {y - half:.2f}"/>'
+    )
+
+
+def _curves(replay: Replay, name: str) -> str:
+    seconds, limit = replay.seconds, ROAD_WIDTH / 2
+    driver = charts.Curve("the world's own driver", "driver", replay.advice)
+    policy = charts.Curve(name, "policy", replay.action)
+    # Beside the road the driver would turn hard; on a scale for that, nothing else could be seen.
+    most = max(0.02, 2 * float(np.abs(replay.action).max()))
+    steering = charts.chart(
+        "steering",
+        "Steering",
+        "curvature, 1/m; left is positive",
+        [driver, policy],
+        seconds=seconds,
+        shown=np.concatenate([replay.action, replay.advice.clip(-most, most)]),
+        least=0.02,
+    )
+    beside = charts.chart(
+        "offset",
+        "Beside the path",
+        "m; left is positive",
+        [charts.Curve("car", "policy", replay.offset)],
+        seconds=seconds,
+        shown=replay.offset,
+        least=1.0,
+        limits=(-limit, limit),
+    )
+    pace = charts.chart(
+        "speed",
+        "Speed",
+        "m/s",
+        [charts.Curve("car", "policy", replay.speed)],
+        seconds=seconds,
+        shown=replay.speed,
+        least=4.0,
+    )
+    return f'<section class="curves">{steering}{beside}{pace}</section>'
+
+
+def _neurons(replay: Replay) -> str:
+    count = replay.activity.shape[1]
+    gap = 1 if count <= 24 else 5
+    labels = "".join(
+        f'<span style="top:{100 * (k + 0.5) / count:.2f}%">{k + 1}</span>'
+        for k in range(count)
+        if gap == 1 or (k + 1) % gap == 0
+    )
+    ramp = ",".join(pictures.RAMP)
+    return (
+        '<section class="activity"><figure class="chart neurons" id="neurons"><figcaption><span><b>Neurons</b> '
+        f'(state h, one row each){_turners(replay)}</span><span class="key">each from its lowest<i class="scale" '
+        f'style="background:linear-gradient(to right,{ramp})"></i>to its highest</span></figcaption>'
+        f'<div class="axes" style="--rows:{count}"><div class="y" aria-hidden="true">{labels}</div><div class="plot">'
+        f'<img alt="Activity of {count} neurons over time" style="width:{100 / charts.MARGIN:.3f}%" '
+        f'src="{pictures.rows_of(replay.activity)}"><i class="veil"></i>{charts.MARKS}</div>'
+        f"{charts.time_axis(replay.seconds)}</div></figure></section>"
+    )
+
+
+def _turners(replay: Replay) -> str:
+    """Which neurons follow the steering most closely, in words."""
+    import torch
+
+    from lrcnet_paper.interpret import correlation, turning_cells
+
+    if replay.steps < 2:
+        return ""
+    r = correlation(torch.from_numpy(replay.activity), torch.from_numpy(replay.action))
+    left, right = turning_cells(r)
+    words = []
+    if r[left] > 0:
+        words.append(f"number {left + 1} rises most with steering to the left (r = {r[left]:.2f})")
+    if r[right] < 0:
+        words.append(f"number {right + 1} with steering to the right (r = {_minus(r[right])})")
+    return f"; {escape(', '.join(words))}" if words else ""
+
+
+def _minus(number: Any) -> str:
+    return f"{float(number):.2f}".replace("-", "−")
+
+
+def _facts(trained: Trained, replay: Replay, setting: Setting) -> str:
+    from lrcnet_paper.training.result import versions
+
+    came_from, spec = source(trained), trained.spec
+    loss = f"{came_from['loss'][0]} {came_from['loss'][1]:.4g}" if came_from["loss"] else "unknown"
+    facts: Mapping[str, str] = {
+        "checkpoint": f"{came_from['checkpoint']}, after {came_from['unit']} {came_from['done']}",
+        "model": f"{palette.look(spec.model).label}, {replay.activity.shape[1]} neurons"
+        + (f", {spec.solver}" if spec.solver else ""),
+        "trained on": f"{spec.task} {spec.variant}, seed {spec.seed}, budget {spec.budget}",
+        "loss": loss,
+        "world": setting.place,
+        "season": setting.weather,
+        "noise": (
+            f"Gaussian, variance {setting.noise:g} on pixels from 0 to 1, clipped; seed {setting.seed}"
+            if setting.noise
+            else "none"
+        ),
+        "drive": f"{replay.ending}, {replay.seconds:.1f} s, {replay.steps} steps of 1/30 s",
+        "pictures": f"{HEIGHT}×{WIDTH} pixels as the policy gets them, {30 / replay.every:.3g} per second, as JPEG",
+        "versions": ", ".join(f"{name} {version}" for name, version in versions().items()),
+    }
+    if replay.attention is not None:
+        facts = {**facts, "attention": "VisualBackProp of the convolutions, in each picture from 0 to 1"}
+    rows = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in facts.items())
+    return f'<section id="facts"><h2>This drive</h2><dl class="facts">{rows}</dl></section>'
+
+
+def _sheets(replay: Replay) -> str:
+    def hidden(kind: str, addresses: list[str]) -> str:
+        return "".join(f'<img class="{kind}" alt="" src="{address}">' for address in addresses)
+
+    looked = [] if replay.attention is None else pictures.sheets(replay.attention, pictures.LARGEST // 5)
+    return f"<div hidden>{hidden('seen', pictures.sheets(replay.pictures))}{hidden('looked', looked)}</div>"
+
+
+def _data(replay: Replay, found: charts.Map) -> str:
+    data = {
+        "step": STEP,
+        "every": replay.every,
+        "pictures": len(replay.pictures),
+        "columns": pictures.COLUMNS,
+        "rows": pictures.ROWS,
+        "margin": charts.MARGIN,
+        "action": _numbers(replay.action, 5),
+        "advice": _numbers(replay.advice, 5),
+        "offset": _numbers(replay.offset, 3),
+        "speed": _numbers(replay.speed, 2),
+        "way": _numbers(replay.way, 2),
+        "x": _numbers(found.x, 2),
+        "y": _numbers(found.y, 2),
+        "direction": _numbers(np.degrees(found.direction), 2),
+    }
+    # Within a script "</" would end it; JSON knows another spelling.
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    return f'<script type="application/json" id="data">{text}</script>'
+
+
+def _numbers(values: NDArray[np.float64], digits: int) -> list[float | None]:
+    """Rounded, and null where the world does not know."""
+    return [round(value, digits) if np.isfinite(value) else None for value in values.tolist()]
+
+
+def _asset(name: str) -> str:
+    return resources.files("lrcnet_paper.report").joinpath(name).read_text(encoding="utf-8")

@@ -1,0 +1,206 @@
+"""The sections of a page about a driving policy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from lrcnet.pages import palette
+from lrcnet_paper.artefacts import activity, attention, correlation
+from lrcnet_paper.artefacts.activity.figures import draw_roads
+from lrcnet_paper.artefacts.artefact import Picture, Rendered, Table
+from lrcnet_paper.artefacts.attention.figures import draw_boxes, draw_grid, packed
+from lrcnet_paper.report.assemble import Section
+from lrcnet_paper.results.source import Source, told
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from lrcnet_paper.interpret import Driven
+    from lrcnet_paper.models.policy import Policy
+    from lrcnet_paper.training.trained import Trained
+
+PAIRS = 200
+SECOND = "integrated gradients"
+NEURONS = 10
+STEPS = 90
+ROADS = correlation.Effort(1, 1000.0)
+
+
+def sections(trained: Trained, came_from: Source, data: str | None, samples: int | None) -> list[Section]:
+    """Attention, its change under noise, activity on the road, correlation, and a trace of the units."""
+    from lrcnet_paper.models.policy import Policy
+
+    policy, smoke = trained.network, trained.spec.budget == "smoke"
+    assert isinstance(policy, Policy)
+    views = _views(data, samples or (2 if smoke else PAIRS), 20.0 if smoke else 400.0)
+    effort = correlation.EFFORTS["smoke"] if smoke else ROADS
+    driven = {season: drives[0] for season, drives in correlation.drive_roads(policy, effort).items()}
+    name = trained.spec.model
+    return [
+        _looks(policy, name, came_from, views),
+        _noise(policy, name, came_from, views),
+        _roads(driven, came_from),
+        _correlations(driven, came_from),
+        _trace(policy, came_from, smoke),
+    ]
+
+
+def _views(data: str | None, count: int, length: float) -> dict[str, Tensor]:
+    """What the policy is shown, (frame, 48, 160, 3): a recording's frames, or ours of both seasons."""
+    import torch
+
+    from lrcnet_paper.driving import open_recording
+    from lrcnet_paper.interpret import scenes
+
+    if data is None:
+        return {season: scenes(season, count, length=length) for season in attention.SEASONS}
+    frames = open_recording(data).frames
+    places = sorted({k * len(frames) // count for k in range(count)})
+    return {"recording": torch.stack([torch.from_numpy(frames[k].copy()) for k in places])}
+
+
+def _looks(policy: Policy, name: str, came_from: Source, views: Mapping[str, Tensor]) -> Section:
+    """A scene of each kind with and without noise, seen by both methods."""
+    import torch
+
+    from lrcnet_paper.driving import noisy
+    from lrcnet_paper.interpret import gradient_attention
+
+    pictures = []
+    for kind, frames in views.items():
+        if kind in attention.SEASONS:
+            shown = attention.example(kind)
+        else:
+            clean = frames[len(frames) // 2].unsqueeze(0)
+            shaken = [noisy(clean, v, torch.Generator().manual_seed(0)) for v in attention.VARIANCES]
+            shown = torch.cat([clean.float() / 255, *shaken])
+        keys = [f"{v:g}" for v in (0.0, *attention.VARIANCES)]
+        second = dict(zip(keys, (packed(one) for one in gradient_attention(policy, shown, steps=16)), strict=True))
+        maps = {name: (attention.example_maps(policy, shown), came_from), SECOND: (second, came_from)}
+        pictures.append(
+            Picture(
+                f"grid-{kind}",
+                f"A view ({kind}) and the attention to it, without noise and with Gaussian noise of variance 0.1 and "
+                "0.2: VisualBackProp of the convolutions, and as a second opinion the integrated gradients of the "
+                f"steered curvature by Captum. {told(came_from)}.",
+                "Three rows by noise: the camera's picture, and two maps of attention to it, bright where it looks.",
+                draw_grid(shown.numpy(), maps),
+            )
+        )
+    return Section("looks", "What it looks at", Rendered(pictures=pictures))
+
+
+def _noise(policy: Policy, name: str, came_from: Source, views: Mapping[str, Tensor]) -> Section:
+    from lrcnet_paper.interpret import attention_under_noise, box
+
+    found = {kind: attention_under_noise(policy, frames, attention.VARIANCES) for kind, frames in views.items()}
+    boxes = {kind: dict(zip(attention.VARIANCES, map(box, rows), strict=True)) for kind, rows in found.items()}
+    drawn = {kind: {v: [one.as_dict()] for v, one in row.items()} for kind, row in boxes.items()}
+    return Section(
+        "noise",
+        "How far noise moves its attention",
+        Rendered(
+            tables=[
+                Table(
+                    "similarity",
+                    "Structural similarity of the attention with and without noise (1: unchanged)",
+                    ("pictures", "variance", "pairs", "mean", "standard deviation", "median", "quartiles"),
+                    [
+                        (kind, v, one.count, one.mean, one.std, one.median,
+                         f"{one.first_quartile:.3f} to {one.third_quartile:.3f}")
+                        for kind, row in boxes.items()
+                        for v, one in row.items()
+                    ],
+                )
+            ],
+            pictures=[
+                Picture(
+                    "boxes",
+                    "Similarity of the attention with and without noise: quartiles, median, whiskers, and the mean as "
+                    f"a dot. {told(came_from)}.",
+                    "A panel of box plots for each kind of picture: one box per variance of the noise.",
+                    draw_boxes({name: drawn}),
+                )
+            ],
+        ),
+    )  # fmt: skip
+
+
+def _roads(driven: Mapping[str, Driven], came_from: Source) -> Section:
+    found = activity.measure(driven)
+    picture = Picture(
+        "roads",
+        "Activity of neurons along closed-loop drives in our own world, seen from above; the dot is the start. "
+        f"{activity.RULE} {told(came_from)}.",
+        "Maps of the driven road for each season and cell, as a line coloured by the neuron's activity.",
+        draw_roads({season: (one, came_from) for season, one in found.items()}),
+    )
+    return Section("activity", "Activity on the road", Rendered(pictures=[picture]))
+
+
+def _correlations(driven: Mapping[str, Driven], came_from: Source) -> Section:
+    from lrcnet_paper.interpret import correlation as correlate
+    from lrcnet_paper.interpret import side
+
+    found = {season: correlate(one.activity, one.curvature) for season, one in driven.items()}
+    made = []
+    for season, r in found.items():
+        order = r.abs().argsort(descending=True)[:NEURONS].tolist()
+        made.append(
+            Table(
+                f"correlation-{season}",
+                f"{season.capitalize()}: the neurons that follow the steered curvature most closely",
+                ("neuron", "r", "turns"),
+                [(f"{i + 1}", float(r[i]), side(float(r[i]))) for i in order],
+                f"Mean of |r| over all {len(r)} neurons: {float(r.abs().mean()):.3f} ± {float(r.abs().std()):.3f}, "
+                f"over {driven[season].metres:.0f} m. {told(came_from)}.",
+            )
+        )
+    return Section("correlation", "Which neurons follow the road", Rendered(tables=made))
+
+
+def _trace(policy: Policy, came_from: Source, smoke: bool) -> Section:
+    """Three seconds of a driver's view through a bend."""
+    import itertools
+
+    import torch
+
+    from lrcnet.interpret import heat_map, ranked, shares, trace
+    from lrcnet_paper.driving import World, drives
+
+    world = World([attention.EXAMPLE_ROAD], season="summer", length=attention.EXAMPLE_LENGTH)
+    moments = itertools.islice(drives(world, world.driver()), 8 if smoke else STEPS)
+    frames = torch.cat([moment.frames for moment in moments if moment.frames is not None]).unsqueeze(0)
+    found = trace(policy, frames)
+    # The last frames' curvature, in pieces of equal length, so that there is more than one sample.
+    pieces = frames.view(2, -1, *frames.shape[2:])
+    parts = ranked(shares(policy, pieces, lambda curvature: curvature[:, -1]).neurons)
+    with palette.style():
+        figure = heat_map(
+            found, title="three seconds of a driver's view, summer" if not smoke else "a moment", note=told(came_from)
+        )
+    return Section(
+        "trace",
+        "What its units do over time",
+        Rendered(
+            tables=[
+                Table(
+                    "neurons",
+                    "The neurons with the largest share in the steered curvature",
+                    ("neuron", "share (%)"),
+                    [(name, 100 * share) for name, share in parts[:NEURONS]],
+                    "A share is the part of the curvature, to first order, that would be lost if the neuron stood "
+                    "still at its mean.",
+                )
+            ],
+            pictures=[
+                Picture(
+                    "units",
+                    "States, gates and effective time constants of all units, frame by frame (1/30 s).",
+                    "One panel per quantity: neurons down, time across, coloured by value.",
+                    figure,
+                )
+            ],
+        ),
+    )

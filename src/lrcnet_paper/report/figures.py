@@ -1,0 +1,67 @@
+"""A matplotlib figure as PNG, as SVG, or as SVG inside a page, whose ink, paper and grid it then takes on."""
+
+from __future__ import annotations
+
+import io
+import re
+from html import escape
+from pathlib import Path
+
+from lrcnet.pages import palette
+from lrcnet_paper.artefacts.artefact import Picture
+
+DOTS_PER_INCH = 150
+
+
+def save(picture: Picture, folder: Path, kinds: tuple[str, ...] = ("png", "svg")) -> list[Path]:
+    """Writes the picture under its name, once per kind."""
+    written = []
+    for kind in kinds:
+        path = folder / f"{picture.name}.{kind}"
+        content = _svg(picture).encode() if kind == "svg" else _rendered(picture, kind)
+        path.write_bytes(content)
+        written.append(path)
+    return written
+
+
+def inline(picture: Picture, prefix: str) -> str:
+    """The picture as an SVG element that follows the page's colours; `prefix` keeps its ids apart from others'."""
+    svg = _svg(picture)
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}-\1"', svg)
+    svg = re.sub(r'(xlink:href|href)="#([^"]+)"', rf'href="#{prefix}-\2"', svg)
+    svg = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}-\1)", svg)
+    for colour, variable in (
+        (palette.INK, "currentColor"),
+        (palette.PAPER, "var(--paper)"),
+        (palette.GRID, "var(--grid)"),
+    ):
+        svg = svg.replace(colour, variable)
+    label = escape(picture.alt, quote=True)
+    # Width and height in points would stop the style from scaling it; the viewBox keeps its shape.
+    head = svg[: svg.index(">") + 1]
+    plain = re.sub(r'\s(width|height)="[^"]*"', "", head)
+    width = re.search(r'viewBox="0 0 ([\d.]+)', head)
+    size = f' style="max-width:{float(width.group(1)) * 1.7:.0f}px"' if width else ""
+    return plain[:-1] + f' role="img" aria-label="{label}"{size}>' + svg[len(head) :]
+
+
+def _svg(picture: Picture) -> str:
+    text = _rendered(picture, "svg").decode()
+    # The metadata names a date and addresses; neither belongs into a file that is compared and read offline.
+    text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.S)
+    return re.sub(r"<!DOCTYPE[^>]*>\s*", "", text)
+
+
+def _rendered(picture: Picture, kind: str) -> bytes:
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    out = io.BytesIO()
+    with palette.style():
+        if isinstance(picture.figure.get_layout_engine(), ConstrainedLayoutEngine):
+            # Once is enough: a second layout moves things by a hair, and then the same figure gives other bytes.
+            picture.figure.draw_without_rendering()
+            picture.figure.set_layout_engine("none")
+        metadata = {"Date": None} if kind == "svg" else {"Software": None}
+        picture.figure.savefig(out, format=kind, dpi=DOTS_PER_INCH, metadata=metadata)
+    return out.getvalue()

@@ -1,0 +1,30 @@
+"""The files that `lrcnet reproduce` leaves of an artefact: pictures, tables and a page of Markdown."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from lrcnet_paper.report import figures, tables
+from lrcnet_paper.report.assemble import Section, claims_table
+
+
+def write_folder(section: Section, out: str | os.PathLike[str]) -> list[Path]:
+    """Writes `OUT/<artefact>/`: each picture as PNG and SVG, each table as CSV, all tables as Markdown."""
+    folder = Path(out) / section.name
+    folder.mkdir(parents=True, exist_ok=True)
+    rendered = section.rendered
+    shown = [*([claims_table(rendered.claims)] if rendered.claims else []), *rendered.tables]
+    written = []
+    for table in shown:
+        path = folder / f"{table.name}.csv"
+        path.write_text(tables.to_csv(table), encoding="utf-8")
+        written.append(path)
+    for picture in rendered.pictures:
+        written += figures.save(picture, folder)
+    text = [f"# {section.title}", *(tables.to_markdown(table) for table in shown)]
+    text += [f"![{picture.alt}]({picture.name}.svg)\n\n{picture.caption}" for picture in rendered.pictures]
+    text += [f"Not drawn: {reason}." for reason in rendered.skipped]
+    page = folder / "README.md"
+    page.write_text("\n\n".join(text) + "\n", encoding="utf-8")
+    return [*written, page]

@@ -1,0 +1,68 @@
+"""One Markdown page out of finished runs, its pictures in a folder beside it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from lrcnet_paper import artefacts as paper
+from lrcnet_paper.report import figures, tables
+from lrcnet_paper.report.assemble import (
+    EVERYTHING,
+    Section,
+    claims_table,
+    commands,
+    environment_tables,
+    reproduce_commands,
+    verdict_counts,
+)
+from lrcnet_paper.results.finished import Finished
+from lrcnet_paper.results.verdict import RULES
+
+HEAD = """# Reproduction
+
+What the paper *Liquid Resistance Liquid Capacitance Networks* claims, and what came out here. This page is written by
+`lrcnet report results --markdown docs/reproduction.md`; to change it, change a run or the code that draws it."""
+
+
+def write_markdown(sections: Sequence[Section], runs: Sequence[Finished], path: str | os.PathLike[str]) -> Path:
+    """Writes the page, and its pictures as SVG into a folder of the same name without the suffix."""
+    page = Path(path)
+    if page.suffix != ".md":
+        raise ValueError(f"the page must be a .md file, but is {path}; its pictures go into a folder of that name")
+    pictures = page.with_suffix("")
+    pictures.mkdir(parents=True, exist_ok=True)
+    for name in paper.ARTEFACTS:
+        for old in pictures.glob(f"{name}-*.svg"):
+            old.unlink()
+    counts = ", ".join(f"{count} {word}" for word, count in verdict_counts(sections).items() if count)
+    parts = [HEAD, f"{len(runs)} runs; claims: {counts}.", "## How verdicts are given", _bullets(RULES)]
+    for section in sections:
+        parts += _section(section, pictures)
+    parts += ["## Machine, versions, commands", EVERYTHING, _code(reproduce_commands(runs))]
+    parts += [tables.to_markdown(table) for table in environment_tables(runs)]
+    parts += ["<details><summary>The command of every single run</summary>", _code(commands(runs)), "</details>"]
+    page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    return page
+
+
+def _section(section: Section, pictures: Path) -> list[str]:
+    rendered = section.rendered
+    parts = [f"## {section.title}"]
+    if rendered.claims:
+        parts.append(tables.to_markdown(claims_table(rendered.claims)))
+    parts += [tables.to_markdown(table) for table in rendered.tables]
+    for picture in rendered.pictures:
+        file = figures.save(picture, pictures, ("svg",))[0]
+        named = file.rename(file.with_name(f"{section.name}-{file.name}"))
+        parts.append(f"![{picture.alt}]({pictures.name}/{named.name})\n\n*{picture.caption}*")
+    return parts + [f"Not drawn: {reason}." for reason in rendered.skipped]
+
+
+def _code(lines: Sequence[str]) -> str:
+    return "\n".join(["```", *lines, "```"])
+
+
+def _bullets(lines: Sequence[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)

@@ -1,0 +1,37 @@
+"""The run folders of the suite as subjects of `lrcnet explain`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from lrcnet.interpret.subject import Subject
+from lrcnet_paper.training.folder import read_spec
+from lrcnet_paper.training.trained import Trained, load_trained
+
+
+class TrainedSubject(Subject):
+    """A network out of a run folder."""
+
+    def __init__(self, trained: Trained) -> None:
+        self.trained, self.network, self.weights = trained, trained.network, trained.file.name
+
+    def layer_inputs(self, data: str, samples: int) -> Tensor:
+        x, _, _ = self.trained.task.load("test", data)[:samples]
+        embedding = getattr(self.network, "embedding", None)
+        with torch.no_grad():
+            inputs: Tensor = x if embedding is None else embedding(x)
+        return inputs
+
+    def write_page(self, path: str, data: str | None, samples: int | None) -> None:
+        from lrcnet_paper.report.explanation import explain, write_explanation
+
+        write_explanation(self.trained, explain(self.trained, data, samples), path)
+
+
+def read(path: Path) -> TrainedSubject | None:
+    """Read a run folder or a checkpoint file in one; return None if the path is neither."""
+    folder = path if path.is_dir() else path.parent
+    return None if read_spec(folder) is None else TrainedSubject(load_trained(path))

@@ -1,0 +1,1 @@
+"""Finished runs: reading, grouping and judging them."""

@@ -1,0 +1,127 @@
+"""The folder of one run: who may write there, whether it holds this run, and its small files.
+
+config.json       the run, and what the recipe and the model made of it
+environment.json  versions, machine, threads of the first start
+metrics.csv       one row per evaluation, the same bytes however often the run was interrupted
+timings.csv       seconds per row
+last.ckpt, previous.ckpt, best.ckpt
+result.json       when it is finished
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from lrcnet_paper.training.checkpoint import Row
+from lrcnet_paper.training.files import remove_leftovers, write_json, write_text
+from lrcnet_paper.training.result import machine, versions
+from lrcnet_paper.training.spec import RunSpec
+
+CONFIG, ENVIRONMENT, METRICS, TIMINGS, LOCK = (
+    "config.json",
+    "environment.json",
+    "metrics.csv",
+    "timings.csv",
+    ".lock",
+)
+
+
+class BusyFolderError(RuntimeError):
+    """Another process is at the run in a folder."""
+
+
+class LongerRunError(ValueError):
+    """A folder holds more of a run than was asked for."""
+
+
+def claim(folder: Path, spec: RunSpec, resolved: dict[str, Any]) -> None:
+    """Make the folder this run's, or check that it already is.
+
+    Raises:
+        ValueError: if it holds another run; the message says what differs.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    remove_leftovers(folder)
+    check_same(folder, spec)
+    write_json(folder / CONFIG, {"run": spec.as_dict(), "resolved": resolved})
+    if not (folder / ENVIRONMENT).exists():
+        write_json(folder / ENVIRONMENT, {"versions": versions(), "machine": machine()})
+
+
+def check_same(folder: Path, spec: RunSpec) -> None:
+    """Raise ValueError if the folder holds another run than this one, or a part of a longer one."""
+    held = read_spec(folder)
+    if held is None:
+        return
+    before, now = held.identity(), spec.identity()
+    if before != now:
+        names = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
+        told = ", ".join(f"{name} {getattr(held, name)!r} there, {getattr(spec, name)!r} here" for name in names)
+        raise ValueError(f"the run folder {folder} holds another run ({told}); choose another folder with --out")
+
+
+def read_spec(folder: Path) -> RunSpec | None:
+    """The run that a folder holds, None if none.
+
+    Raises:
+        ValueError: if its config.json cannot be understood.
+    """
+    path = folder / CONFIG
+    if not path.exists():
+        return None
+    try:
+        return RunSpec.from_dict(json.loads(path.read_text(encoding="utf-8"))["run"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} is not the description of a run ({error}); choose another folder") from error
+
+
+def first_threads(folder: Path) -> int | None:
+    """The number of threads that the run was started with; sums depend on it in their last digits."""
+    path = folder / ENVIRONMENT
+    if not path.exists():
+        return None
+    return int(json.loads(path.read_text(encoding="utf-8"))["machine"]["threads"])
+
+
+def write_tables(folder: Path, unit: str, history: Sequence[Row], seconds: Sequence[float]) -> None:
+    """Write metrics.csv and timings.csv whole; numbers as their shortest exact decimals."""
+    if not history:
+        return
+    columns = list(history[0])
+    lines = [",".join(columns), *(",".join(repr(row[column]) for column in columns) for row in history)]
+    write_text(folder / METRICS, "\n".join(lines) + "\n")
+    lines = [f"{unit},seconds", *(f"{row[unit]},{s:.6f}" for row, s in zip(history, seconds, strict=True))]
+    write_text(folder / TIMINGS, "\n".join(lines) + "\n")
+
+
+@contextlib.contextmanager
+def locked(folder: Path, patience: float = 10.0) -> Iterator[None]:
+    """Hold a folder against other processes on this machine; the lock ends with the process, however it ends.
+
+    Raises:
+        BusyFolderError: if another process still holds it after `patience` seconds.
+    """
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / LOCK).open("w") as file:
+        end = time.monotonic() + patience
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > end:
+                    raise BusyFolderError(
+                        f"another process is at the run in {folder}; wait for it, or choose another folder with --out"
+                    ) from None
+                time.sleep(0.2)
+        yield

@@ -1,0 +1,67 @@
+"""The paper's search of the learning rate: three runs, the least validation loss wins."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from lrcnet.errors import DivergenceError
+from lrcnet_paper.tasks import find
+from lrcnet_paper.training.files import write_json
+from lrcnet_paper.training.result import Result
+from lrcnet_paper.training.run import run
+from lrcnet_paper.training.spec import RunSpec
+
+RATES = (1e-4, 1e-3, 1e-2)
+LOSS = "validation_loss"
+
+
+def search_learning_rate(
+    spec: RunSpec,
+    out: str | os.PathLike[str],
+    data: str | os.PathLike[str] | None = None,
+    progress: bool = True,
+    *,
+    rates: Sequence[float] = RATES,
+    threads: int | None = None,
+    loggers: tuple[str, ...] = (),
+    on_result: Callable[[float, Result | None], None] = lambda rate, result: None,
+) -> tuple[float, Result]:
+    """Train a run with each rate and give back the one whose reported epoch has the least validation loss.
+
+    Args:
+        spec: the run; its own learning rate is not used.
+        out: holds the runs' folders, and a file that says what each rate gave.
+        data, progress, threads, loggers: see `run`.
+        rates: the paper's three if not given.
+        on_result: told each rate's result, None where it diverged.
+
+    Returns:
+        The best rate and its result.
+
+    Raises:
+        ValueError: if the task's variant has no validation split: choosing by test data would spoil the number.
+        DivergenceError: if every rate diverged.
+    """
+    task = find(spec.task, spec.variant)
+    if "validation" not in task.splits:
+        clean = [name for name in task.variants if "validation" in find(spec.task, name).splits]
+        advice = f"use one of {', '.join(clean)}" if clean else "give --lr instead"
+        raise ValueError(f"a search needs a validation split, and {spec.task}/{spec.variant} has none; {advice}")
+    results: dict[float, Result] = {}
+    for rate in rates:
+        try:
+            results[rate] = run(
+                spec.with_(learning_rate=rate), out, data, progress=progress, threads=threads, loggers=loggers
+            )
+        except DivergenceError:
+            on_result(rate, None)
+            continue
+        on_result(rate, results[rate])
+    if not results:
+        raise DivergenceError(f"every learning rate of {list(rates)} diverged; give smaller ones")
+    best = min(results, key=lambda rate: results[rate].metrics[LOSS])
+    losses = {repr(rate): results[rate].metrics[LOSS] if rate in results else None for rate in rates}
+    write_json(Path(out) / f"search_{spec.with_(learning_rate=None).folder_name()}.json", {"best": best, LOSS: losses})
+    return best, results[best]

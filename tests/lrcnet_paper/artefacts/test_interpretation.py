@@ -1,0 +1,128 @@
+"""The artefacts of the interpretability section: numbers, verdicts, rules and what is kept of a run."""
+
+import json
+
+import pytest
+import synthetic_interpretation
+import synthetic_runs
+import torch
+
+from lrcnet_paper.artefacts import activity, attention, correlation
+from lrcnet_paper.artefacts.activity.figures import activity_of
+from lrcnet_paper.artefacts.attention.figures import packed, unpacked
+from lrcnet_paper.models.policy import Policy
+from lrcnet_paper.report import figures
+from lrcnet_paper.results.estimate import Estimate
+from lrcnet_paper.results.finished import Finished
+from lrcnet_paper.results.verdict import Conditions
+
+MODELS = list(synthetic_interpretation.LEVELS)
+
+
+def policy_runs(budget="paper", models=MODELS, seeds=3):
+    variant = "own-sample" if budget == "smoke" else "own"
+    return [
+        synthetic_interpretation.interpreted(
+            Finished(synthetic_runs.result("driving", variant, model, seed=seed, epochs=100, budget=budget))
+        )
+        for seed in range(seeds)
+        for model in models
+    ]
+
+
+@pytest.fixture(scope="module")
+def runs():
+    return policy_runs()
+
+
+@pytest.mark.parametrize("artefact", [attention, correlation, activity])
+def test_everything_is_drawn_and_judged(artefact, runs):
+    found = artefact.render(runs)
+    assert not found.skipped
+    assert {claim.verdict.word for claim in found.claims} <= {"better", "reproduced"}
+    assert all("in a synthetic world" in claim.verdict.conditions for claim in found.claims)
+    for picture in found.pictures:
+        assert "best.ckpt of driving own lrcu-s, seed 0, epoch 80, validation loss 0.14" in picture.caption
+
+
+@pytest.mark.parametrize("artefact", [attention, correlation, activity])
+def test_smoke_runs_leave_every_claim_open(artefact):
+    found = artefact.render(policy_runs("smoke", seeds=1))
+    assert {claim.verdict.word for claim in found.claims} == {"open"}
+    assert found.pictures
+
+
+@pytest.mark.parametrize("artefact", [attention, correlation, activity])
+def test_a_part_of_the_models_is_drawn_and_nothing_is_claimed_of_the_rest(artefact):
+    found = artefact.render(policy_runs(models=["lstm", "lrcu-s"]))
+    assert found.pictures
+    words = {claim.statement: claim.verdict.word for claim in found.claims}
+    assert "open" in words.values()
+
+
+def test_the_papers_order_can_be_refuted(monkeypatch):
+    monkeypatch.setitem(synthetic_interpretation.LEVELS, "lrcu-s", 0.2)
+    runs = policy_runs()
+    words = {c.verdict.word for c in attention.render(runs).claims if "LRCU-S" in c.statement}
+    assert words == {"refuted"}
+    assert {c.verdict.word for c in correlation.render(runs).claims} == {"refuted"}
+
+
+def test_where_the_paper_has_no_numbers_nothing_is_better_than_it():
+    first, second = Estimate(0.9, 0.01, 3), Estimate(0.5, 0.01, 3)
+    assert attention.ahead((first, second), Conditions()).word == "reproduced"
+    assert attention.ahead((second, first), Conditions()).word == "refuted"
+    assert attention.ahead((second, first), Conditions(), larger_is_better=False).word == "reproduced"
+    assert attention.ahead((None, first), Conditions()).word == "open"
+
+
+def test_what_is_kept_of_a_run_is_small(runs):
+    for run in runs:
+        assert len(json.dumps(run.analyses)) < 60_000
+
+
+def test_a_policy_is_measured_and_measured_alike_again():
+    policy = Policy("gru")
+    first, again = (attention.measure(policy, attention.EFFORTS["smoke"]) for _ in range(2))
+    assert first == again
+    assert json.loads(json.dumps(first)) == first
+    assert first["similarity"]["winter"]["0.2"]["count"] == 2
+    driven = correlation.drive_roads(policy, correlation.EFFORTS["smoke"])
+    found = correlation.measure(driven)
+    assert len(found["summer"]["r"][0]) == 28
+    shown = activity.measure({season: drives[0] for season, drives in driven.items()})
+    assert set(shown["winter"]["cells"]) == set(activity.ROLES)
+    assert json.loads(json.dumps(shown)) == shown
+
+
+@pytest.mark.parametrize("artefact", [attention, correlation, activity])
+def test_pictures_are_small_files(artefact, runs, tmp_path):
+    for picture in artefact.render(runs).pictures:
+        (file,) = figures.save(picture, tmp_path, ("svg",))
+        assert file.stat().st_size < 400_000
+
+
+def test_maps_and_activity_survive_their_packing():
+    mask = torch.rand(48, 160)
+    small = torch.nn.functional.avg_pool2d(mask[None, None], 2)[0, 0]
+    small = (small - small.min()) / (small.max() - small.min())
+    assert abs(torch.from_numpy(unpacked(packed(mask)).copy()) / 255 - small).max() < 0.01
+    one = synthetic_interpretation.drive(0.9, 4)
+    kept = activity.measure({"summer": one})["summer"]
+    values = activity_of(kept["cells"]["cell 1"])
+    assert len(values) == len(kept["x"]) == 301
+    assert values.min() < 0.05
+    assert values.max() > 0.95
+
+
+def test_cells_are_read_by_the_rule(runs):
+    claim = activity.render(runs).claims[-1]
+    assert claim.ours == "seed 0: left and right; seed 1: left and right; seed 2: left and right"
+    assert claim.verdict.word == "reproduced"
+
+
+def test_a_drive_that_ended_at_once_does_not_count_beside_longer_ones():
+    long, short = synthetic_interpretation.drive(0.9, 4), synthetic_interpretation.drive(0.9, 4)
+    short = type(short)(short.x[:5], short.y[:5], short.curvature[:5], short.curvature[:5], short.activity[:5], False)
+    assert len(correlation.measure({"summer": [long, short]})["summer"]["r"]) == 1
+    assert len(correlation.measure({"summer": [short]})["summer"]["r"]) == 1

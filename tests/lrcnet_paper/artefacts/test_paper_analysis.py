@@ -1,0 +1,63 @@
+"""Measurements on trained networks are made once, kept beside the run, and survive collecting."""
+
+import json
+import types
+
+import pytest
+import synthetic_runs
+
+from lrcnet_paper.results import analysis
+from lrcnet_paper.results.finished import Finished, collect, read_runs
+
+
+@pytest.fixture
+def measured(monkeypatch):
+    """An artefact that counts how often it measures."""
+    calls = []
+    module = types.SimpleNamespace(
+        wants=lambda result: result.model == "lrcu-s",
+        analyse=lambda folder: calls.append(folder.name) or {"value": [1.23456789, None], "name": "x"},
+    )
+    monkeypatch.setattr(analysis, "load", lambda name: module)
+    return calls
+
+
+def write(folder, model, status="finished"):
+    place = folder / model
+    place.mkdir()
+    synthetic_runs.result("person", "coarse", model, status=status).write(place)
+    return place
+
+
+def test_each_wanted_run_is_measured_once(tmp_path, measured):
+    write(tmp_path, "lrcu-s")
+    write(tmp_path, "lstm")
+    assert analysis.analyse_all(["one"], tmp_path) == 1
+    assert analysis.analyse_all(["one"], tmp_path) == 0
+    assert measured == ["lrcu-s"]
+    found = {run.result.model: run.analyses for run in read_runs(tmp_path)}
+    assert found == {"lrcu-s": {"one": {"value": [1.23456789, None], "name": "x"}}, "lstm": {}}
+
+
+def test_a_diverged_run_is_not_measured(tmp_path, measured):
+    write(tmp_path, "lrcu-s", status="diverged")
+    assert analysis.analyse_all(["one"], tmp_path) == 0
+
+
+def test_a_run_that_went_on_is_measured_again(tmp_path, measured):
+    place = write(tmp_path, "lrcu-s")
+    analysis.analyse_all(["one"], tmp_path)
+    later = (place / "analyses" / "one.json").stat().st_mtime + 10
+    import os
+
+    os.utime(place / "result.json", (later, later))
+    assert analysis.analyse_all(["one"], tmp_path) == 1
+
+
+def test_measurements_are_collected_and_read_back(tmp_path):
+    run = Finished(
+        synthetic_runs.result("person", "coarse", "lstm"), {}, {}, {"one": {"deep": {"list": [0.123456789]}}}
+    )
+    (path,) = collect([run], tmp_path)
+    assert json.loads(path.read_text())["analyses"] == {"one": {"deep": {"list": [0.123457]}}}
+    assert read_runs(tmp_path)[0].analyses == {"one": {"deep": {"list": [0.123457]}}}

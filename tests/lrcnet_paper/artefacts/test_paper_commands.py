@@ -1,0 +1,171 @@
+"""`lrcnet reproduce` and `lrcnet report` from the command line; the Neural-ODE runs here really train."""
+
+import json
+
+import pytest
+import synthetic_runs
+
+from lrcnet.cli import main
+from lrcnet_paper import artefacts as paper
+from lrcnet_paper import report, training
+from lrcnet_paper.results.finished import collect, read_runs
+
+ONE = ["--only", "neural-ode/spiral/lrc-s"]
+
+
+def call(capsys, *arguments):
+    code = main([str(argument) for argument in arguments])
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+@pytest.fixture
+def no_data(tmp_path, monkeypatch):
+    """A machine without the data files."""
+    monkeypatch.setenv("LRCNET_DATA", str(tmp_path / "nothing"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def test_a_run_is_trained_once_drawn_and_collected(capsys, tmp_path, monkeypatch):
+    out, results = tmp_path / "runs", tmp_path / "results"
+    words = ["reproduce", "neural-ode", "--budget", "smoke", *ONE, "--out", out, "--collect", results, "--quiet"]
+    code, text, _ = call(capsys, *words)
+    assert code == 0
+    assert "[1/1] neural-ode spiral lrc-s seed 0: mean_absolute_error" in text
+    assert "0.009 ± 0.004" in text, "the paper's number stands beside ours"
+    made = {path.suffix for path in (out / "artefacts" / "neural-ode").iterdir()}
+    assert made == {".csv", ".md", ".png", ".svg"}
+    (run,) = read_runs(out)
+    assert len(run.prediction["states"]) == 1000
+    (file,) = results.rglob("*.json")
+    assert json.loads(file.read_text())["metrics"] == run.result.metrics
+
+    def refuse(*arguments, **options):
+        raise AssertionError("a finished run was trained again")
+
+    monkeypatch.setattr(training.grid, "run_or_diverge", refuse)
+    monkeypatch.setattr(report.figures, "save", lambda picture, folder: [])
+    code, text, _ = call(capsys, *words)
+    assert code == 0
+    assert "0 new files" in text
+
+
+def test_more_epochs_carry_on(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(report.figures, "save", lambda picture, folder: [])
+    for iterations in (2, 3, 1):
+        words = ["reproduce", "neural-ode", "--budget", "smoke", *ONE, "--out", tmp_path, "--quiet"]
+        assert call(capsys, *words, "--epochs", iterations)[0] == 0
+    (run,) = read_runs(tmp_path)
+    assert run.result.epochs == 3, "asking for less afterwards loses nothing"
+    (result,) = tmp_path.glob("*/result.json")
+    result.unlink()
+    assert call(capsys, *words, "--epochs", 1)[0] == 0, "nor when the run was broken off before its result"
+    assert json.loads(result.read_text())["epochs"] == 3
+
+
+def test_what_is_there_is_drawn_though_a_run_had_to_be_left_out(capsys, tmp_path, monkeypatch):
+    def busy(*arguments, **options):
+        raise training.folder.BusyFolderError("another process is at this run")
+
+    monkeypatch.setattr(training.grid, "run_or_diverge", busy)
+    words = ["reproduce", "neural-ode", "--budget", "smoke", *ONE, "--out", tmp_path, "--quiet"]
+    code, _, error = call(capsys, *words)
+    assert code != 0
+    assert "another process is at this run" in error
+    assert (tmp_path / "artefacts" / "neural-ode" / "README.md").exists()
+
+
+def test_what_needs_missing_files_is_left_out_and_said(capsys, tmp_path, no_data):
+    code, text, _ = call(capsys, "reproduce", "classification", "--budget", "smoke", "--out", tmp_path / "runs")
+    assert code == 0
+    assert "left out: person coarse" in text
+    assert "lrcnet data get imdb" in text
+    assert "84.21 ± 0.26" in text
+
+
+def test_a_pattern_may_name_another_rate_or_pass_over_it(capsys):
+    def listed(pattern):
+        main(["reproduce", "classification", "--budget", "paper", "--seeds", "1", "--list", "--only", pattern])
+        return [line for line in capsys.readouterr().out.splitlines() if "lrcnet train" in line]
+
+    every, fast = listed("person/coarse/gru"), listed("person/coarse+lr0.01/gru")
+    assert len(every) == 3
+    assert len(fast) == 1
+    assert "--lr 0.01" in fast[0]
+    assert fast[0] in every
+
+
+def test_only_what_is_named_is_measured(tmp_path, monkeypatch):
+    asked = []
+    runs = [synthetic_runs.result("driving", v, m) for v, m in (("own", "lrcu-s"), ("own", "lstm"), ("own+e-1", "ltc"))]
+    monkeypatch.setattr(
+        "lrcnet_paper.results.analysis.analyse_all",
+        lambda names, folder, only, tell: asked.extend(run.model for run in runs if only(run)),
+    )
+    monkeypatch.setattr("lrcnet_paper.commands.reproduce._train", lambda specs, arguments: None)
+    words = ["--only", "driving/own/l[rt]c*", "--budget", "quick", "--quiet", "--out", str(tmp_path)]
+    assert main(["reproduce", "dynamics", *words]) == 0
+    assert asked == ["lrcu-s", "ltc"]
+
+
+def test_the_list_trains_nothing(capsys, tmp_path):
+    code, text, _ = call(capsys, "reproduce", "--budget", "paper", "--list", "--out", tmp_path / "runs")
+    assert code == 0
+    # Artefacts share runs: each is listed once.
+    planned = {spec for name in paper.ARTEFACTS for spec in paper.load(name).runs("paper")}
+    assert f"0 of {len(planned)} runs done" in text
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["reproduce", "nonsense"], "artefact must be one of elastance, architecture"),
+        (["reproduce", "--budget", "huge"], "budget must be one of smoke, quick, paper"),
+        (["reproduce", "neural-ode", "--only", "x/*"], "matches none of the runs: neural-ode/"),
+        (["reproduce", "neural-ode", "--seeds", "0"], "--seeds must be at least 1"),
+        (["reproduce", "neural-ode", "--engine", "abacus", *ONE], "engine must be one of local, ray"),
+        (["report", "nowhere", "--html", "x.html"], "must be a folder of runs"),
+        (["report", "nowhere"], "--html FILE, --markdown FILE"),
+        (["report", ".", "--html", "x", "--artefact", "nonsense"], "artefact must be one of"),
+    ],
+)
+def test_a_mistake_is_one_clear_line(capsys, tmp_path, monkeypatch, words, said):
+    monkeypatch.chdir(tmp_path)
+    code, _, error = call(capsys, *words)
+    assert code == 1
+    assert said in error
+    assert len(error.splitlines()) == 1
+
+
+def test_a_report_is_written_from_collected_results(capsys, tmp_path):
+    runs = [synthetic_runs.classification_run("person", "coarse", "lrcu-s", seed, 3) for seed in range(2)]
+    collect(runs, tmp_path / "results")
+    html, markdown = tmp_path / "report.html", tmp_path / "docs" / "reproduction.md"
+    words = ["--html", html, "--markdown", markdown, "--artefact", "classification", "--artefact", "elastance"]
+    code, text, _ = call(capsys, "report", tmp_path / "results", *words)
+    assert code == 0
+    assert f"wrote {html}" in text
+    assert "3 of 100" in markdown.read_text()
+    assert (tmp_path / "docs" / "reproduction" / "elastance-shapes.svg").exists()
+    assert "neural-ode" not in html.read_text()
+
+
+def test_runs_that_are_there_are_collected_without_training(capsys, tmp_path):
+    import synthetic_runs
+
+    place = tmp_path / "runs" / "one"
+    place.mkdir(parents=True)
+    synthetic_runs.result("person", "coarse", "lstm").write(place)
+    words = ["report", tmp_path / "runs", "--collect", tmp_path / "results"]
+    assert "1 new files in" in call(capsys, *words)[1]
+    assert "0 new files in" in call(capsys, *words)[1]
+    assert [run.result.model for run in read_runs(tmp_path / "results")] == ["lstm"]
+
+
+@pytest.mark.slow
+def test_every_artefact_is_smoke_run_on_what_is_here(capsys, tmp_path):
+    assert call(capsys, "reproduce", "--budget", "smoke", "--out", tmp_path, "--quiet")[0] == 0
+    for name in paper.ARTEFACTS:
+        assert (tmp_path / "artefacts" / name / "README.md").exists()
+    assert all(run.result.budget == "smoke" for run in read_runs(tmp_path))

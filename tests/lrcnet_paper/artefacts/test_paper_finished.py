@@ -1,0 +1,131 @@
+"""Finished runs, read from folders and from collected files."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import synthetic_runs
+
+from lrcnet_paper.results.finished import KEPT_POINTS, Finished, collect, read_runs
+from lrcnet_paper.results.groups import grouped
+
+
+def write_folder(root, run):
+    folder = root / "person_coarse_lstm_seed0"
+    folder.mkdir(parents=True)
+    run.result.write(folder)
+    (folder / "config.json").write_text('{"run": {}}')
+    (folder / "metrics.csv").write_text("epoch,train_loss,test_accuracy\n1,0.9,0.5\n2,nan,0.75\n")
+    return folder
+
+
+def test_a_run_folder_is_read_with_its_curve_and_prediction(tmp_path):
+    run = Finished(synthetic_runs.result("person", "coarse", "lstm", metrics={"accuracy": 0.75}))
+    folder = write_folder(tmp_path, run)
+    np.savez(folder / "prediction.npz", times=np.arange(3.0), states=np.zeros((3, 2)))
+    (found,) = read_runs(tmp_path)
+    assert found.result == run.result
+    assert found.curve("test_accuracy") == ([1, 2], [0.5, 0.75])
+    assert found.curve("train_loss") == ([1], [0.9]), "NaN has no place in a curve"
+    assert found.curve("nonsense") == ([], [])
+    assert found.prediction["times"] == [0, 1, 2]
+
+
+def test_collected_files_give_the_same_run(tmp_path):
+    runs = [synthetic_runs.classification_run("person", "coarse", "lstm", seed, 20) for seed in range(2)]
+    files = collect(runs, tmp_path)
+    assert len(files) == 2
+    back = read_runs(tmp_path)
+    assert [run.result for run in back] == [run.result for run in runs]
+    assert back[0].curve("test_accuracy")[1] == pytest.approx(runs[0].curve("test_accuracy")[1], rel=1e-5)
+    assert collect(runs, tmp_path) == [], "unchanged files are left alone"
+    assert collect(back, tmp_path) == [], "a second generation is the same bytes"
+
+
+def test_collected_files_are_small_and_one_line_per_field(tmp_path):
+    (file,) = collect([synthetic_runs.ode_run("duffing", "lrc-s", 0)], tmp_path)
+    text = file.read_text()
+    assert len(text) < 12_000
+    content = json.loads(text)
+    assert len(content["prediction"]["times"]) == KEPT_POINTS
+    assert content["prediction"]["times"][-1] == 25.0
+    assert len(text.splitlines()) == len(content) + 2
+
+
+def test_other_json_files_are_passed_over(tmp_path):
+    (tmp_path / "benchmark.json").write_text("[1, 2]")
+    assert read_runs(tmp_path) == []
+
+
+def test_a_broken_file_is_named(tmp_path):
+    (tmp_path / "half.json").write_text('{"task":')
+    with pytest.raises(ValueError, match=r"half\.json must be a JSON file"):
+        read_runs(tmp_path)
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match="must be a folder of runs"):
+        read_runs(tmp_path / "none")
+
+
+def test_a_run_that_is_there_twice_counts_once(tmp_path):
+    run = synthetic_runs.classification_run("person", "coarse", "lstm", 0, 2)
+    write_folder(tmp_path / "runs", run)
+    collect([run], tmp_path / "results")
+    assert len(read_runs(tmp_path)) == 1
+
+
+def test_groups_hold_seeds_and_nothing_else():
+    runs = [synthetic_runs.classification_run("person", "coarse", "lstm", seed, 100) for seed in range(3)]
+    runs += [synthetic_runs.classification_run("person", "coarse", "lstm", 0, 100, "quick")]
+    runs += [synthetic_runs.classification_run("person", "coarse", "lrc-s", 0, 100, solver="rk4-1", centre=0.8)]
+    groups = grouped(runs, "person")
+    assert [(g.model, g.change, g.budget, len(g.runs)) for g in groups] == [
+        ("lrc-s", "rk4-1", "paper", 1),
+        ("lstm", "", "paper", 3),
+        ("lstm", "", "quick", 1),
+    ]
+    assert grouped(runs, "imdb") == []
+
+
+def with_command(run, more):
+    return replace(run, result=replace(run.result, command=f"{run.result.command} {more}"))
+
+
+def test_settings_are_never_averaged_as_if_they_were_seeds(tmp_path):
+    trial = synthetic_runs.classification_run("psmnist", "permuted", "lstm", 0, 3, "custom")
+    runs = [with_command(trial, f"--lr {rate}") for rate in ("0.0001", "0.01")]
+    groups = grouped(runs, "psmnist")
+    assert [(group.budget_label, len(group.runs)) for group in groups] == [
+        ("custom --lr 0.0001", 1),
+        ("custom --lr 0.01", 1),
+    ]
+    assert len(collect(runs, tmp_path)) == 2, "two files"
+    assert collect(runs, tmp_path) == [], "neither overwrites the other"
+    assert len(read_runs(tmp_path)) == 2
+
+
+def test_a_run_that_diverged_late_keeps_the_lengths_it_had_passed():
+    runs = [synthetic_runs.ode_run("spiral", "lrc-s", seed) for seed in range(2)]
+    early = {"mean_absolute_error@1000": 0.5}
+    broken = replace(runs[1].result, status="diverged", epochs=1500, metrics=early)
+    (group,) = grouped([runs[0], replace(runs[1], result=broken)], "neural-ode")
+    passed, lost = group.metric("mean_absolute_error@1000"), group.metric("mean_absolute_error@2000")
+    assert (passed.seeds, passed.diverged) == (2, 0)
+    assert (lost.seeds, lost.diverged) == (1, 1)
+
+
+def test_a_run_that_was_carried_on_takes_the_place_of_its_shorter_self(tmp_path):
+    first, longer = (synthetic_runs.classification_run("psmnist", "permuted", "gru", 0, length) for length in (3, 10))
+    other = synthetic_runs.classification_run("psmnist", "permuted", "gru", 1, 3)
+    collect([first, other], tmp_path)
+    collect([longer], tmp_path)
+    assert sorted((run.result.seed, run.result.epochs) for run in read_runs(tmp_path)) == [(0, 10), (1, 3)]
+    collect([first], tmp_path)
+    assert len(read_runs(tmp_path)) == 3, "a shorter run deletes nothing"
+
+
+def test_a_custom_run_does_not_push_the_papers_aside():
+    runs = [synthetic_runs.classification_run("imdb", "text", "gru", 0, 3, budget) for budget in ("custom", "paper")]
+    assert [group.budget for group in grouped(runs, "imdb")] == ["paper", "custom"]

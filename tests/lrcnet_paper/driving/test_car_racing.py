@@ -1,0 +1,171 @@
+"""CarRacing through our camera: left is left, the driver stays on the track, a seed is a drive, recordings are ours."""
+
+import math
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from tests.lrcnet_paper.driving.needs import needs_world
+
+from lrcnet_paper.driving import ARRIVED, LEFT_ROAD, RUNNING, TURNED_AWAY, drive
+from lrcnet_paper.driving.car_racing import CarRacingWorld, record_car_racing
+from lrcnet_paper.driving.windows import Windows
+from lrcnet_paper.models.policy import Policy
+
+
+@pytest.fixture(autouse=True)
+def _simulator() -> None:
+    needs_world("carracing")
+
+
+def green(frame: torch.Tensor) -> torch.Tensor:
+    """Where a picture shows grass, (48, 160): the only ground that is much greener than red."""
+    colours = frame.int()
+    return (colours[..., 1] - colours[..., 0] > 60) & (colours[..., 1] > colours[..., 2])
+
+
+def test_a_car_begins_on_the_track_at_speed_and_sees_it() -> None:
+    world = CarRacingWorld([1, 2, 1000])
+    now = world.situation()
+    assert now.offset.abs().max() < 1e-5
+    assert now.heading.abs().max() < 1e-5
+    assert now.speed.min() > 7
+    for frame in world.frames():
+        # Asphalt before the car, grass on both sides further away, sky above.
+        assert not green(frame)[44:, 70:90].any()
+        assert green(frame)[20, :20].all()
+        assert green(frame)[20, -20:].all()
+        assert (frame[:13, :, 2] >= frame[:13, :, 1]).all()
+
+
+def test_edges_lie_where_a_pinhole_puts_them() -> None:
+    world = CarRacingWorld([1])
+    x, y, direction = world.poses()[0].tolist()
+    frame = torch.from_numpy(world.picture(0, (x, y, direction)))
+    row = 24
+    distance = 120 * 1.5 / (row + 0.5 - 14)
+    # The middle line is the smoothed one: it may lie a little beside theirs.
+    half = 40 / 6
+    ahead = torch.tensor([1.5 + distance], dtype=torch.float64)
+    road = world.road
+    there = [road.at(table, world.state.arc + ahead).item() for table in (road.x, road.y)]
+    left = (there[1] - y) * math.cos(direction) - (there[0] - x) * math.sin(direction)
+    for side in (1, -1):
+        column = 79.5 - 120 * (left + side * half) / distance
+        edges = torch.nonzero(green(frame)[row].int().diff())[:, 0] + 0.5
+        assert (edges - column).abs().min() < 4
+
+
+@pytest.mark.parametrize("side", [1, -1])
+def test_steering_to_a_side_moves_the_car_there_and_the_picture_to_the_other(side: int) -> None:
+    world = CarRacingWorld([1])
+    before = world.frames()[0]
+    for _ in range(12):
+        world.step(torch.tensor([side * 0.02]))
+    assert side * world.state.offset[0] > 0.05
+    assert side * world.state.heading[0] > 0.05
+    after = world.frames()[0]
+    # Far down the road the asphalt wanders to the side that was not steered to.
+    where = [torch.nonzero(~green(frame)[18])[:, 0].double().mean() for frame in (before, after)]
+    assert side * (where[1] - where[0]) > 3
+
+
+@pytest.mark.slow
+def test_the_driver_keeps_to_the_track_for_a_whole_lap() -> None:
+    world = CarRacingWorld([3, 14], length=1200.0)
+    worst = torch.zeros(2, dtype=torch.float64)
+    while bool((world.standing() == RUNNING).any()):
+        world.step(world.advice())
+        worst = torch.maximum(worst, world.state.offset.abs())
+    assert world.standing().tolist() == [ARRIVED, ARRIVED]
+    assert worst.max() < 0.3
+
+
+def test_the_curvature_that_is_steered_is_the_curvature_that_is_driven() -> None:
+    for wanted in (-0.05, 0.02, 0.08):
+        world = CarRacingWorld([5], length=1000.0)
+        for _ in range(15):
+            world._cars[0].step(wanted, 6.0)
+        start, way = world._cars[0].pose(), 0.0
+        for _ in range(15):
+            last = world._cars[0].pose()
+            world._cars[0].step(wanted, 6.0)
+            way += math.dist(last[:2], world._cars[0].pose()[:2])
+        assert (world._cars[0].pose()[2] - start[2]) / way == pytest.approx(wanted, rel=0.06)
+
+
+def test_a_seed_is_a_drive_in_any_batch() -> None:
+    one, many = CarRacingWorld([7]), CarRacingWorld([4, 7])
+    for _ in range(40):
+        one.step(torch.tensor([0.004]))
+        many.step(torch.tensor([0.0, 0.004]))
+    assert torch.equal(one.frames()[0], many.frames()[1])
+    assert torch.equal(one.poses()[0], many.poses()[1])
+    assert not torch.equal(many.frames()[0], many.frames()[1])
+
+
+def test_who_leaves_the_track_stays_there() -> None:
+    world = CarRacingWorld([1, 2], length=300.0)
+    for _ in range(200):
+        world.step(torch.tensor([0.08, world.advice()[1].item()]))
+    assert world.standing()[0] in (LEFT_ROAD, TURNED_AWAY)
+    assert world.standing()[1] == RUNNING
+    before = world.poses()
+    world.step(torch.tensor([-0.08, 0.0]))
+    assert torch.equal(world.poses()[0], before[0])
+    assert not torch.equal(world.poses()[1], before[1])
+
+
+def test_a_policy_drives_three_hundred_steps() -> None:
+    """An untrained policy would leave the track soon, so the driver leads it back: what counts is that it runs."""
+    world, policy = CarRacingWorld([1, 2]), Policy("lrcu-s")
+    seen = []
+
+    def steer(frames: torch.Tensor, state: object) -> tuple[torch.Tensor, object]:
+        action, state = policy.step(frames, state)
+        seen.append(action)
+        return world.advice() + 0.002 * action.tanh(), state
+
+    ended = drive(world, steer, steps=310)
+    assert ended.steps.tolist() == [310, 310]
+    assert not ended.crashed.any()
+    assert torch.stack(seen).isfinite().all()
+
+
+def test_a_recording_is_made_by_its_seeds_and_trains_like_ours(tmp_path: Path) -> None:
+    recording = record_car_racing(tmp_path / "one", [1, 2, 3], length=15.0, batch=2)
+    again = record_car_racing(tmp_path / "two", [1, 2, 3], length=15.0, batch=3)
+    for name in ("frames", "curvature", "offset", "heading", "speed", "road_curvature", "season", "road", "starts"):
+        assert np.array_equal(getattr(recording, name), getattr(again, name)), name
+    assert sorted(set(recording.road.tolist())) == [1, 2, 3]
+    assert (recording.season == 255).all()
+    assert np.abs(recording.offset).max() < 2
+    frames, _, curvature = Windows(recording, length=32)[[0, 5]]
+    assert frames.shape == (2, 32, 48, 160, 3)
+    assert curvature.shape == (2, 32)
+    world = CarRacingWorld([1], length=15.0)
+    assert np.array_equal(recording.frames[0], world.frames()[0].numpy())
+    opened = record_car_racing(tmp_path / "one", [1, 2, 3], length=15.0)
+    assert len(opened) == len(recording)
+    with pytest.raises(ValueError, match="holds a recording of other roads or settings"):
+        record_car_racing(tmp_path / "one", [1, 2], length=15.0)
+
+
+def test_bad_input_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="seeds must name one track at least"):
+        CarRacingWorld([])
+    with pytest.raises(ValueError, match="length must be at least 1 m, but is 0"):
+        CarRacingWorld([1], length=0.0)
+    with pytest.raises(ValueError, match=r"action must have shape \(1,\)"):
+        CarRacingWorld([1]).step(torch.zeros(2))
+    with pytest.raises(ValueError, match="seeds must name one track at least"):
+        record_car_racing(tmp_path, [])
+
+
+@pytest.mark.parametrize("hidden", ["Box2D", "pygame", "gymnasium.envs.box2d"])
+def test_without_the_extra_one_sentence_says_what_to_install(hidden: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, hidden, None)
+    with pytest.raises(ImportError, match=r"CarRacing needs .*; run: pip install 'lrcnet\[carracing\]'$"):
+        CarRacingWorld([1])

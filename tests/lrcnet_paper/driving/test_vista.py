@@ -1,0 +1,180 @@
+"""VISTA: at rest it shows what was recorded, it goes where the recorded driver went, and bad traces are refused."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from tests.lrcnet_paper.driving.needs import needs_world
+
+from lrcnet_paper.driving import ARRIVED, LEFT_ROAD, RUNNING, TURNED_AWAY, World, drive
+from lrcnet_paper.driving.trace import FILES, record_trace
+from lrcnet_paper.driving.vista_world import RecordedVistaWorld, VistaWorld
+from lrcnet_paper.models.policy import Policy
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(autouse=True)
+def _simulator() -> None:
+    needs_world("vista")
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    needs_world("vista")
+    return record_trace(tmp_path_factory.mktemp("traces") / "seven", 7, season="summer", length=180.0)
+
+
+def test_at_rest_it_shows_what_our_own_camera_shows(trace: Path) -> None:
+    vista, own = VistaWorld([trace]), World([7], season="summer", length=180.0)
+    assert torch.equal(vista.frames(), own.frames())
+
+
+def test_the_recorded_path_is_the_road_we_recorded_on(trace: Path) -> None:
+    world = World([7], season="summer", length=180.0)
+    middle, recorded = world.middle(0), VistaWorld([trace]).middle(0)
+    # Their map leads to the north where ours leads to the east.
+    turned = torch.stack([recorded[:, 1], -recorded[:, 0]], 1)
+    assert torch.cdist(turned, middle).amin(1).max() < 1.0
+
+
+def test_a_car_beside_the_path_sees_what_our_own_camera_sees_there(trace: Path) -> None:
+    vista, own = VistaWorld([trace]), World([7], season="summer", length=180.0)
+    for _ in range(10):
+        vista.step(torch.tensor([-0.012]))
+        own.step(torch.tensor([-0.012]))
+    own.state = type(own.state)(own.state.arc, vista.situation().offset, vista.situation().heading, own.state.steering)
+    theirs, ours = vista.frames().float(), own.frames().float()
+    straight_on = World([7], season="summer", length=180.0)
+    straight_on.state = type(own.state)(own.state.arc, *torch.zeros(3, 1, dtype=torch.float64))
+    far = (straight_on.frames().float() - ours).abs().mean()
+    assert (theirs - ours).abs().mean() < 0.7 * far
+
+
+def test_a_policy_drives_three_hundred_steps(trace: Path) -> None:
+    """An untrained policy would leave the path soon, so the driver leads it back: what counts is that it runs."""
+    world, policy = VistaWorld([trace]), Policy("lrcu-s")
+    seen = []
+
+    def steer(frames: torch.Tensor, state: object) -> tuple[torch.Tensor, object]:
+        action, state = policy.step(frames, state)
+        seen.append(action)
+        return world.advice() + 0.002 * action.tanh(), state
+
+    ended = drive(world, steer, steps=310)
+    assert ended.steps.tolist() == [310]
+    assert not ended.crashed.any()
+    assert torch.stack(seen).isfinite().all()
+
+
+def test_left_alone_it_is_lost_and_with_advice_it_arrives(trace: Path) -> None:
+    lost = drive(VistaWorld([trace]), lambda frames, state: (torch.full((len(frames),), 0.05), state))
+    assert lost.standing[0] in (LEFT_ROAD, TURNED_AWAY)
+    world = VistaWorld([trace], length=20.0)
+    while world.standing()[0] == RUNNING:
+        world.step(world.advice())
+    assert world.standing()[0] == ARRIVED
+
+
+def test_one_world_may_go_while_another_one_drives(trace: Path) -> None:
+    """Closing one of their renderers closes all of them, so none is closed."""
+    kept, other = VistaWorld([trace]), VistaWorld([trace])
+    before = kept.frames()
+    other.frames()
+    del other
+    kept.step(kept.advice())
+    assert not torch.equal(kept.frames(), before)
+
+
+def test_traces_from_seeds_are_kept_where_one_wants_them(tmp_path: Path) -> None:
+    world = RecordedVistaWorld([3], season="winter", length=10.0, folder=tmp_path)
+    assert sorted(path.name for path in (tmp_path / "3").iterdir()) == sorted([*FILES, "trace.json"])
+    assert torch.equal(world.frames(), World([3], season="winter", length=15.0).frames())
+
+
+def test_a_camera_of_another_size_is_scaled_to_ours(trace: Path, tmp_path: Path) -> None:
+    """As a real car's: what it was told to look at is brought to our size."""
+    other = tmp_path / "other"
+    other.mkdir()
+    for name in FILES:
+        (other / name).write_bytes((trace / name).read_bytes())
+    params = (other / "params.xml").read_text()
+    values = dict(re.findall(r'name="(\w+)" value="([\d.,]+)"', params))
+    for name in ("height", "width", "fx", "fy", "cx", "cy"):
+        params = params.replace(
+            f'name="{name}" value="{values[name]}"', f'name="{name}" value="{2 * float(values[name])}"'
+        )
+    twice = ",".join(str(2 * int(number)) for number in values["roi"].split(","))
+    params = params.replace(f'name="roi" value="{values["roi"]}"', f'name="roi" value="{twice}"')
+    (other / "params.xml").write_text(params)
+    large, small = VistaWorld([other]).frames(), VistaWorld([trace]).frames()
+    assert large.shape == (1, 48, 160, 3)
+    assert (large.float() - small.float()).abs().mean() < 8
+
+
+def test_a_video_that_ends_too_early_is_named(trace: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    short = record_trace(tmp_path / "short", 7, season="summer", length=5.0)
+    broken.mkdir()
+    for name in FILES:
+        (broken / name).write_bytes(((short if name.endswith(".avi") else trace) / name).read_bytes())
+    world = VistaWorld([broken])
+    with pytest.raises(ValueError, match=r"camera_front.avi must have as many frames as its .csv says"):
+        drive(world, lambda frames, state: (world.advice(), state))
+
+
+def test_bad_input_is_named(trace: Path, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="traces must name one folder at least"):
+        VistaWorld([])
+    with pytest.raises(ValueError, match="length must be at least 1 m"):
+        VistaWorld([trace], length=0.0)
+    with pytest.raises(FileNotFoundError, match="nowhere must be a trace with the files"):
+        VistaWorld([tmp_path / "nowhere"])
+    with pytest.raises(ValueError, match="seeds must name one road at least"):
+        RecordedVistaWorld([])
+    slow = tmp_path / "slow"
+    slow.mkdir()
+    for name in FILES:
+        (slow / name).write_bytes((trace / name).read_bytes())
+    speed = np.loadtxt(slow / "speed.csv", delimiter=",")
+    speed[:, 1] = 1.0
+    np.savetxt(slow / "speed.csv", speed, delimiter=",")
+    with pytest.raises(ValueError, match=r"slow must have a stretch driven faster than 2.5 m/s"):
+        VistaWorld([slow])
+
+
+@pytest.mark.parametrize(
+    ("hidden", "message"), [("vista", r"pip install 'lrcnet\[vista\]'"), ("OpenGL.EGL", "libegl1 and libgl1-mesa-dri")]
+)
+def test_what_is_missing_is_said_in_one_sentence(hidden: str, message: str) -> None:
+    kind = "ModuleNotFoundError" if hidden == "vista" else "ImportError"
+    code = f"""
+import importlib, sys
+class Hidden:
+    def find_spec(self, name, *rest):
+        if name == {hidden!r}:
+            raise {kind}("no " + name)
+sys.meta_path.insert(0, Hidden())
+from lrcnet.driving import make_world
+try:
+    make_world("vista", [1])
+except ImportError as error:
+    print(error)
+"""
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert re.search(message, shown), shown
+
+
+def test_the_example_of_the_docs_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = Path(__file__).parents[3] / "docs" / "driving.md"
+    examples = re.findall(r"^```py\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
+    assert examples
+    for example in examples:
+        exec(compile(example, page.name, "exec"), {})

@@ -1,0 +1,127 @@
+"""Every world obeys the same laws: shapes, signs, limits, determinism, and a driver who arrives."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from tests.lrcnet_paper.driving.needs import needs_world
+
+from lrcnet_paper.driving import ARRIVED, LEFT_ROAD, RUNNING, TURNED_AWAY, Drivable, drive, make_world
+
+WORLDS = ["own", "carracing", pytest.param("vista", marks=pytest.mark.slow)]
+
+
+@pytest.fixture(params=WORLDS)
+def name(request: pytest.FixtureRequest) -> str:
+    needs_world(request.param)
+    return request.param
+
+
+def straight(name: str, length: float = 120.0) -> Drivable:
+    """Two cars; the first one's road begins straight in every world."""
+    return make_world(name, [1, 2], length=length)
+
+
+def test_everything_has_its_shape_and_type(name: str) -> None:
+    world = straight(name, 20.0)
+    assert len(world) == 2
+    frames = world.frames()
+    assert frames.shape == (2, 48, 160, 3)
+    assert frames.dtype == torch.uint8
+    assert world.standing().tolist() == [RUNNING, RUNNING]
+    assert world.advice().shape == (2,)
+    for value in vars(world.situation()).values():
+        assert value.shape == (2,)
+        assert value.dtype == torch.float64
+        assert value.isfinite().all()
+    assert world.step(torch.zeros(2)).tolist() == [RUNNING, RUNNING]
+    middle = world.middle(1)
+    assert middle.ndim == 2
+    assert middle.shape[1] == 2
+    assert 18 < (middle.diff(dim=0) ** 2).sum(1).sqrt().sum() < 30
+    with pytest.raises(ValueError, match=r"action must have shape \(2,\)"):
+        world.step(torch.zeros(3))
+
+
+@pytest.mark.parametrize("side", [1, -1])
+def test_steering_left_moves_the_car_left_and_the_picture_right(name: str, side: int) -> None:
+    world = straight(name)
+    before, start = world.frames()[0].float(), world.situation()
+    for _ in range(12):
+        world.step(torch.tensor([side * 0.02, 0.0]))
+    now = world.situation()
+    assert side * now.offset[0] > 0.05
+    assert side * now.heading[0] > 0.03
+    assert side * (now.direction[0] - start.direction[0]) > 0.03
+    moved = torch.stack([now.x[0] - start.x[0], now.y[0] - start.y[0]])
+    left = torch.stack([-start.direction[0].sin(), start.direction[0].cos()])
+    assert side * (moved @ left) > 0.05
+    # Around the horizon, where the way that was driven hardly counts, the picture fits best when shifted back.
+    after = world.frames()[0].float()
+    rows, middle = slice(10, 17), slice(40, 120)
+    gaps = {
+        shift: (after[rows, 40 + shift : 120 + shift] - before[rows, middle]).abs().mean().item()
+        for shift in range(-30, 31)
+    }
+    best = min(gaps, key=gaps.__getitem__)
+    assert 3 < side * best < 28
+
+
+def test_on_the_map_the_car_is_where_offset_and_heading_say(name: str) -> None:
+    world = straight(name)
+    for _ in range(25):
+        world.step(world.advice() + torch.tensor([0.01, -0.01]))
+    now = world.situation()
+    for car in range(2):
+        gap = world.middle(car) - torch.stack([now.x[car], now.y[car]])
+        assert (gap**2).sum(1).min().sqrt() == pytest.approx(now.offset[car].abs().item(), abs=0.35)
+
+
+def test_the_driver_gets_on_for_three_hundred_steps(name: str) -> None:
+    world = make_world(name, [5, 6], length=200.0)
+    ended = drive(world, lambda frames, state: (world.advice()[world.standing() == RUNNING], state), steps=1500)
+    assert not ended.crashed.any()
+    assert ended.standing.tolist() == [ARRIVED, ARRIVED]
+    assert ended.steps.min() > 300
+
+
+def test_who_is_lost_stays_where_it_was_lost(name: str) -> None:
+    world = straight(name)
+    for _ in range(60):
+        standing = world.step(torch.stack([torch.tensor(0.08, dtype=torch.float64), world.advice()[1].double()]))
+    assert standing[0] in (LEFT_ROAD, TURNED_AWAY)
+    assert standing[1] == RUNNING
+    before, seen = world.situation(), world.frames()
+    world.step(torch.tensor([-0.08, 0.0]))
+    after = world.situation()
+    assert after.x[0] == before.x[0]
+    assert after.heading[0] == before.heading[0]
+    assert after.x[1] != before.x[1] or after.y[1] != before.y[1]
+    assert torch.equal(world.frames()[0], seen[0])
+
+
+def test_the_same_seed_gives_the_same_bytes(name: str) -> None:
+    one, again = make_world(name, [3], length=60.0), make_world(name, [4, 3], length=60.0)
+    for _ in range(20):
+        one.step(torch.tensor([0.006]))
+        again.step(torch.tensor([0.0, 0.006]))
+    assert torch.equal(one.frames()[0], again.frames()[1])
+    assert not torch.equal(again.frames()[0], again.frames()[1])
+    assert one.situation().x[0] == again.situation().x[1]
+
+
+def test_names_seasons_and_traces_are_checked() -> None:
+    with pytest.raises(ValueError, match="name must be one of own, vista, carracing, but is 'mars'"):
+        make_world("mars", [1])
+    with pytest.raises(ValueError, match="CarRacing has no winter"):
+        make_world("carracing", [1], season="winter")
+    with pytest.raises(ValueError, match="traces are VISTA's, but name is 'own'"):
+        make_world("own", [1], traces=["somewhere"])
+    with pytest.raises(ValueError, match="a trace per seed, but there are 1 and 2"):
+        make_world("vista", [1, 2], traces=["somewhere"])
+
+
+@pytest.mark.parametrize("name", ["own", "carracing"])
+def test_no_seeds_are_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="seeds must name one"):
+        make_world(name, [])

@@ -1,0 +1,92 @@
+"""A drive as arrays."""
+
+import numpy as np
+import pytest
+import torch
+from driven import made_up
+
+from lrcnet.errors import DivergenceError
+from lrcnet_paper.driving import ARRIVED, LEFT_ROAD, RUNNING, TURNED_AWAY, World, drive
+from lrcnet_paper.interpret import attention
+from lrcnet_paper.models.policy import Policy
+from lrcnet_paper.report.replay import MOST_PICTURES, record_drive
+
+
+@pytest.fixture(scope="module")
+def policy():
+    torch.manual_seed(0)
+    return Policy("lrcu-s")
+
+
+def test_a_recorded_drive_is_the_drive(policy):
+    replay = record_drive(policy, World([3], season="winter", length=8.0), noise=0.1, seed=4, look=False)
+    world, seen, steered = World([3], season="winter", length=8.0), [], []
+
+    def watch(now):
+        seen.append(now.frames[0])
+        steered.append(float(now.action[0]))
+
+    ended = drive(world, policy.step, noise=0.1, seed=4, watch=watch)
+    assert replay.steps == int(ended.steps[0])
+    assert replay.standing == int(ended.standing[0])
+    np.testing.assert_array_equal(replay.action, steered)
+    assert replay.pictures.shape == (-(-replay.steps // 2), 48, 160, 3)
+    np.testing.assert_array_equal(replay.pictures[1], (seen[2] * 255).round().byte().numpy())
+    assert replay.activity.shape == (replay.steps, 19)
+
+
+def test_it_ends_where_the_car_ended(policy):
+    world = World([3], length=8.0)
+    replay = record_drive(policy, world, look=False)
+    where = world.situation()
+    assert len(replay.x) == replay.steps + 1
+    assert (replay.x[-1], replay.y[-1], replay.offset[-1]) == (where.x[0], where.y[0], where.offset[0])
+    assert replay.way[-1] == pytest.approx(8.0, abs=0.6)
+
+
+def test_attention_is_that_to_the_pictures_shown(policy):
+    replay = record_drive(policy, World([3], length=3.0), look=True)
+    wanted = attention(policy, torch.from_numpy(replay.pictures)).mul(255).round().byte().numpy()
+    np.testing.assert_array_equal(replay.attention, wanted)
+
+
+def test_an_lstm_shows_h_and_not_its_cells():
+    replay = record_drive(Policy("lstm"), World([3], length=3.0), look=False)
+    assert replay.activity.shape[1] == 23
+    assert np.abs(replay.activity).max() < 1
+
+
+def test_a_long_drive_has_fewer_pictures_per_second(policy, monkeypatch):
+    monkeypatch.setattr("lrcnet_paper.report.replay.MOST_PICTURES", 3)
+    replay = record_drive(policy, World([3], length=300.0), steps=14, look=False)
+    assert MOST_PICTURES > 900
+    assert (replay.every, len(replay.pictures)) == (5, 3)
+    assert replay.ending.startswith("still on the road after ")
+
+
+@pytest.mark.parametrize(
+    ("standing", "words", "crashed"),
+    [
+        (ARRIVED, "arrived after", False),
+        (LEFT_ROAD, "left the road after", True),
+        (TURNED_AWAY, "turned away from the road after", True),
+        (RUNNING, "still on the road after", False),
+    ],
+)
+def test_the_ending_is_told_in_words(standing, words, crashed):
+    replay = made_up(standing=standing)
+    assert replay.ending == f"{words} {replay.way[-1]:.0f} m"
+    assert replay.crashed is crashed
+
+
+def test_a_policy_that_steers_no_number_is_told():
+    broken = Policy("lrcu-s")
+    with torch.no_grad():
+        broken.head.bias.fill_(torch.nan)
+    with pytest.raises(DivergenceError, match="steered nan at step 1"):
+        record_drive(broken, World([1]))
+
+
+def test_more_than_one_car_is_refused(policy):
+    with pytest.raises(ValueError, match="one car, but the world has 2"):
+        record_drive(policy, World([1, 2]))

@@ -1,0 +1,177 @@
+"""The pages, as far as they can be judged without a browser."""
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from lrcnet_paper import artefacts as paper
+from lrcnet_paper import report
+from lrcnet_paper.artefacts.artefact import Table
+from lrcnet_paper.report import figures, tables
+from lrcnet_paper.results.estimate import Estimate
+from lrcnet_paper.results.verdict import RULES, Verdict
+
+VOID = {"meta", "link", "br", "img", "use", "path", "rect"}
+
+
+class Outline(HTMLParser):
+    """Collects ids and references, and checks that elements close in order."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.ids, self.references, self.broken = [], [], [], []
+
+    def handle_starttag(self, tag, attributes):
+        values = dict(attributes)
+        self.ids += [values["id"]] if "id" in values else []
+        self.references += [value for name, value in attributes if name in ("href", "src") and value]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        if tag in VOID:
+            return
+        if not self.open or self.open.pop() != tag:
+            self.broken.append(tag)
+
+
+@pytest.fixture(scope="module")
+def html(page):
+    return page.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def outline(html):
+    parser = Outline()
+    parser.feed(html)
+    return parser
+
+
+def test_the_page_is_well_formed(outline):
+    assert not outline.broken
+    assert not outline.open
+
+
+def test_no_id_occurs_twice_and_every_reference_has_its_target(outline):
+    assert len(set(outline.ids)) == len(outline.ids)
+    inner = {reference[1:] for reference in outline.references if reference.startswith("#")}
+    assert inner <= set(outline.ids)
+
+
+def test_the_page_loads_nothing_from_elsewhere(html, outline):
+    assert all(reference.startswith(("#", "data:")) for reference in outline.references)
+    addresses = set(re.findall(r"https?://[^\s\"'<>)]+", html))
+    assert addresses <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}, "only names of namespaces"
+    assert "<script" not in html
+    assert "@import" not in html
+
+
+def test_the_page_names_every_artefact_and_the_rule(html):
+    for name in paper.ARTEFACTS:
+        assert f'<section id="{name}">' in html
+    assert html.count("<li>") > len(RULES)
+
+
+def test_every_picture_has_words_for_those_who_cannot_see_it(html, sections):
+    drawn = sum(len(section.rendered.pictures) for section in sections)
+    assert html.count('role="img"') == drawn
+    assert len(re.findall(r'role="img" aria-label="[^"]{30,}"', html)) == drawn
+
+
+def test_pictures_follow_the_pages_colours(html):
+    svgs = html[html.index("<svg") :]
+    assert "currentColor" in svgs
+    for colour in ("#1b1f24", "#d3d8de"):
+        assert colour not in svgs
+
+
+def test_the_page_says_how_the_runs_were_made(html):
+    assert "made up by a test" in html, "the machine"
+    assert "lrcnet train person --model lrcu-s" in html
+    assert "lrcnet reproduce --budget paper" in html
+
+
+def test_the_same_runs_give_the_same_bytes(whole_paper, tmp_path):
+    runs = [run for run in whole_paper if run.result.task == "imdb"]
+    names = ["architecture", "classification"]
+    pages = [report.write_page(report.assemble(runs, names), runs, tmp_path / f"{i}.html") for i in range(2)]
+    assert pages[0].read_bytes() == pages[1].read_bytes()
+
+
+def test_text_from_runs_is_escaped():
+    table = Table("t", "<T> & co", ("a", "b"), [("<script>", Verdict("open", ("<b>",)))], "a < b")
+    made = tables.to_html(table)
+    assert "<script>" not in made
+    assert "&lt;b&gt;" in made
+    assert "&lt;T&gt; &amp; co" in made
+
+
+def test_a_table_becomes_text_markdown_and_csv():
+    table = Table(
+        "t",
+        "Title",
+        ("model", "ours", "verdict", "n"),
+        [("LRCU-S", Estimate(84.2, 0.3, 3, 1, digits=1), Verdict("reproduced"), 23_573), ("a|b", None, None, None)],
+        "A note.",
+    )
+    assert tables.to_text(table).splitlines()[3] == "LRCU-S  84.2 ± 0.3 (1 NaN)  reproduced  23,573"
+    markdown = tables.to_markdown(table)
+    assert "| LRCU-S | 84.2 ± 0.3 (1 NaN) | reproduced | 23,573 |" in markdown
+    assert "| a\\|b | – | – | – |" in markdown
+    assert markdown.endswith("A note.")
+    assert tables.to_csv(table).splitlines() == [
+        "model,ours,ours: std,ours: seeds,ours: diverged,verdict,n",
+        "LRCU-S,84.2,0.3,3,1,reproduced,23573",
+        "a|b,,,,,,",
+    ]
+
+
+def test_markdown_links_pictures_that_exist_and_drops_old_ones(sections, whole_paper, tmp_path):
+    (tmp_path / "reproduction").mkdir()
+    (tmp_path / "reproduction" / "elastance-old.svg").write_text("<svg/>")
+    file = report.write_markdown(sections, whole_paper, tmp_path / "reproduction.md")
+    linked = re.findall(r"\]\((reproduction/[^)]+)\)", file.read_text())
+    assert sorted(linked) == sorted(f"reproduction/{p.name}" for p in (tmp_path / "reproduction").iterdir())
+    assert all((tmp_path / name).stat().st_size < 400_000 for name in linked)
+
+
+def test_markdown_never_deletes_pictures_of_others(sections, whole_paper, tmp_path):
+    (tmp_path / "reproduction").mkdir()
+    (tmp_path / "reproduction" / "photo.svg").write_text("<svg/>")
+    report.write_markdown(sections[:1], whole_paper, tmp_path / "reproduction.md")
+    assert (tmp_path / "reproduction" / "photo.svg").exists()
+    with pytest.raises(ValueError, match=r"must be a \.md file"):
+        report.write_markdown(sections[:1], whole_paper, tmp_path / "reproduction")
+
+
+def test_an_artefact_leaves_pictures_and_tables(sections, tmp_path):
+    section = next(section for section in sections if section.name == "elastance")
+    report.write_folder(section, tmp_path)
+    assert {path.name for path in (tmp_path / "elastance").iterdir()} == {
+        "README.md",
+        "claims.csv",
+        "shapes.csv",
+        "shapes.png",
+        "shapes.svg",
+    }
+
+
+def test_a_picture_file_has_no_date(sections, tmp_path):
+    section = next(section for section in sections if section.name == "elastance")
+    picture = section.rendered.pictures[0]
+    first = [path.read_bytes() for path in figures.save(picture, tmp_path)]
+    assert first == [path.read_bytes() for path in figures.save(picture, tmp_path)]
+    assert b"<dc:date>" not in first[1]
+
+
+def test_a_report_without_runs_shows_the_papers_numbers(tmp_path):
+    sections = report.assemble([])
+    page = report.write_page(sections, [], tmp_path / "empty.html").read_text()
+    assert "84.21 ± 0.26" in page
+    assert "Not drawn" in page
