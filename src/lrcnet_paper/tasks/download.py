@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from . import Task, find
-from .sources import ENVIRONMENT, RemoteFile, Source, cache_folder, find_file, search_path, source
+from . import find
+from .sources import ENVIRONMENT, RemoteFile, Source, cache_folder, search_path, source
 from .unpack import unpacked
 
 _TIMEOUT = 60  # seconds without an answer
@@ -148,16 +148,7 @@ def status(task: str, folder: str | os.PathLike[str] | None = None) -> dict[str,
 
 def readable(task: str, folder: str | os.PathLike[str] | None = None) -> list[str]:
     """The variants of a task whose files are here, official or not; looks where `status` looks."""
-    return [name for name in find(task).variants if _has_files(find(task, name), folder)]
-
-
-def _has_files(task: Task, folder: str | os.PathLike[str] | None) -> bool:
-    try:
-        for names in task.files:
-            find_file(task.name, names, folder)
-    except FileNotFoundError:
-        return False
-    return True
+    return [name for name in find(task).variants if find(task, name).available(folder)]
 
 
 def get(task: str, folder: str | os.PathLike[str] | None = None, *, progress: bool = True) -> Path:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from .imdb_files import Reviews, read_keras, read_ranks, read_texts, read_word_index
 from .measures import binary_accuracy, binary_accuracy_above_half, binary_cross_entropy
-from .sources import SOURCES, find_file
+from .sources import SOURCES, find_files
 from .task import DataPath, Recipe, Samples, Task
 
 VOCABULARY = 20_000
@@ -82,12 +82,9 @@ def read(variant: str, data: DataPath | None = None) -> dict[str, Reviews]:
     """
     if variant not in _NOTES:
         raise ValueError(f"variant must be one of {list(_NOTES)}; got {variant!r}")
-    path = find_file("imdb", _FILES[variant][0], data)
-    index = None
-    if variant == "text":
-        # A single archive given as the data has its word index beside it.
-        index = find_file("imdb", _INDEX, path.parent if data is not None else None)
-    changed = tuple(file.stat().st_mtime_ns for file in (path, index) if file is not None)
+    path, *others = find_files("imdb", _FILES[variant], data)
+    index = others[0] if others else None
+    changed = tuple(file.stat().st_mtime_ns for file in (path, *others))
     return _read(variant, path, index, changed)
 
 

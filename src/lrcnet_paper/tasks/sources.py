@@ -210,3 +210,29 @@ def find_file(task: str, names: Sequence[str], data: str | os.PathLike[str] | No
                 if (place / name).exists():
                     return place / name
     raise _missing(task, names, roots)
+
+
+def find_files(
+    task: str, groups: Iterable[Sequence[str]], data: str | os.PathLike[str] | None = None
+) -> tuple[Path, ...]:
+    """Find one file (or folder) of each group, as `find_file` does.
+
+    If `data` is one of the files itself, the files of the other groups may lie beside it.
+
+    Args:
+        task: a name in `SOURCES`.
+        groups: for each file, its names in order of preference.
+        data: as in `find_file`.
+
+    Raises:
+        FileNotFoundError: when a group has no file; the message says how to get it.
+    """
+    paths: list[Path] = []
+    for names in groups:
+        try:
+            paths.append(find_file(task, names, data))
+        except FileNotFoundError:
+            if data is None or not paths:
+                raise
+            paths.append(find_file(task, names, paths[0].parent))
+    return tuple(paths)

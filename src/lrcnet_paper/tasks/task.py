@@ -15,6 +15,8 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
+from .sources import find_files
+
 DataPath = str | os.PathLike[str]
 Index = int | slice | Sequence[int] | Tensor
 Measure = Callable[[Tensor, Tensor], Tensor]
@@ -165,6 +167,30 @@ class Task:
     def metric(self) -> str:
         """Name of the reported metric."""
         return next(iter(self.metrics))
+
+    def available(self, data: DataPath | None = None) -> bool:
+        """Tell whether every file that `load` needs exists. No file is opened.
+
+        Args:
+            data: as in `load`.
+        """
+        return not self.missing(data)
+
+    def missing(self, data: DataPath | None = None) -> str:
+        """Say which file is missing, where it was looked for and how to get it; "" if the task is available.
+
+        Tasks that generate their data need no files and miss none.
+
+        Args:
+            data: as in `load`.
+        """
+        if not self.files:
+            return ""
+        try:
+            find_files(self.name, self.files, data)
+        except FileNotFoundError as error:
+            return str(error)
+        return ""
 
     def load(self, split: str, data: DataPath | None = None) -> Split:
         """Reads one split.

@@ -168,6 +168,31 @@ def test_tasks_own_folder_and_single_files_will_do(tmp_path):
     assert find_file("psmnist", [file.name], file) == file
 
 
+@each_task
+def test_task_is_available_once_its_files_exist_and_says_what_is_missing_before(task, tmp_path, monkeypatch):
+    monkeypatch.setattr(sources, "cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setenv("LRCNET_DATA", str(tmp_path / "named"))
+    for data in (None, tmp_path / "given"):
+        for names in task.files:
+            assert not task.available(data)
+            assert " or ".join(names) in task.missing(data)
+            assert f"lrcnet data get {task.name}" in task.missing(data)
+            file = (data or tmp_path / "named") / SOURCES[task.name].folder / names[-1]
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.touch()  # an empty file: nothing is read to answer
+        assert task.available(data)
+        assert task.missing(data) == ""
+
+
+@pytest.mark.parametrize("name", ["aclImdb_v1.tar.gz", "aclImdb"])
+def test_files_beside_the_given_one_are_available(tmp_path, name):
+    reviews = tmp_path / name
+    reviews.touch()
+    assert "needs imdb_word_index.json" in find("imdb").missing(reviews)
+    (tmp_path / "imdb_word_index.json").touch()
+    assert find("imdb").available(reviews)
+
+
 @pytest.mark.parametrize(
     ("platform", "variable", "end"),
     [("linux", "XDG_CACHE_HOME", "base/lrcnet"), ("win32", "LOCALAPPDATA", "base/lrcnet"), ("darwin", "X", "lrcnet")],
