@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from lrcnet.pages import palette
-from lrcnet_paper.artefacts.neural_ode import CLAIMED
+from lrcnet_paper.artefacts.neural_ode.table import CLAIMED
 from lrcnet_paper.results.finished import Finished
 from lrcnet_paper.tasks.neural_ode import SYSTEMS, trajectory
 

@@ -1,15 +1,14 @@
-"""One file per table or figure of the paper: its title, the paper's numbers, the runs it needs, how it is drawn.
+"""One file or folder per table or figure of the paper: its title, the paper's numbers, its runs, and its drawing.
 
-`ARTEFACTS` names them all; to add one, write its module after the contract in `artefact.py` and add a line here.
+`ARTEFACTS` names them all; to add one, write a module that exports `ARTEFACT` (see `artefact.py`) and add a line here.
 """
 
 from __future__ import annotations
 
 import importlib
-from typing import cast
 
 from lrcnet.errors import one_of
-from lrcnet_paper.artefacts.artefact import Artefact
+from lrcnet_paper.artefacts.artefact import Artefact, MeasuringArtefact
 
 ARTEFACTS: dict[str, str] = {
     "elastance": "lrcnet_paper.artefacts.elastance",
@@ -29,21 +28,22 @@ ARTEFACTS: dict[str, str] = {
     "activity": "lrcnet_paper.artefacts.activity",
     "setup": "lrcnet_paper.artefacts.setup",
 }
-"""name -> module, in the order of the paper, which is that of a report."""
+"""name -> module that exports `ARTEFACT`, in the order of the paper, which is also the order of a report."""
 
 
 def load(name: str) -> Artefact:
-    """The artefact of that name.
+    """Return the artefact of that name.
 
     Raises:
         ValueError: for an unknown name; the message lists the valid ones.
 
     Example:
-        >>> load("elastance").TITLE
+        >>> load("elastance").title
         'The two shapes of the elastance'
     """
-    module = importlib.import_module(ARTEFACTS[one_of("artefact", name, ARTEFACTS)])
-    return cast("Artefact", module)
+    artefact = importlib.import_module(ARTEFACTS[one_of("artefact", name, ARTEFACTS)]).ARTEFACT
+    assert isinstance(artefact, Artefact), f"{ARTEFACTS[name]}.ARTEFACT must be an Artefact"
+    return artefact
 
 
-__all__ = ["ARTEFACTS", "Artefact", "load"]
+__all__ = ["ARTEFACTS", "Artefact", "MeasuringArtefact", "load"]

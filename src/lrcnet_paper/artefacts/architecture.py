@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lrcnet.pages import palette
-from lrcnet_paper.artefacts.artefact import Picture, Rendered, Table, check_budget
+from lrcnet_paper.artefacts.artefact import Artefact, Picture, Rendered, Table
+from lrcnet_paper.training.budgets import check_budget
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -257,3 +258,6 @@ def _towards(corner: tuple[float, float], other: tuple[float, float], radius: fl
     length = (dx * dx + dy * dy) ** 0.5
     share = min(1.0, radius / length)
     return corner[0] + share * dx, corner[1] + share * dy
+
+
+ARTEFACT = Artefact(title=TITLE, claimed=CLAIMED, runs=runs, render=render)

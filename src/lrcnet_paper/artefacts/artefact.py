@@ -1,20 +1,16 @@
-"""What a table or figure of the paper is here: a title, the paper's numbers, the runs it needs, how it is drawn.
+"""The contract of an artefact, which is a table or figure of the paper, and the parts that it renders to.
 
-An artefact is a module of this package with
-
-- `TITLE`: one line for people,
-- `CLAIMED`: the paper's numbers as data,
-- `runs(budget, seeds) -> list[RunSpec]`: what must have been trained, empty for a drawing,
-- `render(runs) -> Rendered`: tables, figures and verdicts out of whatever has been trained.
+Each artefact is one module or one folder of this package and exports `ARTEFACT`: an `Artefact`, or a
+`MeasuringArtefact` if it also measures something on the trained networks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
-from lrcnet.errors import one_of
 from lrcnet_paper.results.estimate import Estimate
 from lrcnet_paper.results.verdict import Verdict
 
@@ -22,24 +18,22 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from lrcnet_paper.results.finished import Finished
+    from lrcnet_paper.training.result import Result
     from lrcnet_paper.training.spec import RunSpec
-
-Budget = Literal["smoke", "quick", "paper"]
-BUDGETS: tuple[str, ...] = get_args(Budget)
 
 Cell = str | int | float | Estimate | Verdict | None
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table as data; how it looks is the report's affair.
+    """A table as data; the report decides how it looks.
 
     Attributes:
-        name: of its files, unique within the artefact.
+        name: stem of its files, unique within the artefact.
         title: one line above it.
         columns: headings, with units.
         rows: cells; None is shown as a dash.
-        note: what a reader must know, below it.
+        note: explanation below it.
     """
 
     name: str
@@ -56,13 +50,13 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure with the words that replace it for those who cannot see it.
+    """A figure with the text that replaces it for readers who cannot see it.
 
     Attributes:
-        name: of its files, unique within the artefact.
-        caption: below it.
-        alt: what it shows, for screen readers.
-        figure: matplotlib's.
+        name: stem of its files, unique within the artefact.
+        caption: the text below it.
+        alt: description of the figure for screen readers.
+        figure: the matplotlib figure.
     """
 
     name: str
@@ -73,7 +67,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of the paper and what became of it."""
+    """A statement of the paper, the paper's number, our number, and the verdict."""
 
     statement: str
     paper: str
@@ -83,7 +77,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Rendered:
-    """What an artefact gives: everything a page needs, nothing of how the page looks.
+    """The content of an artefact: everything that a page needs, and nothing about how the page looks.
 
     Attributes:
         tables, pictures, claims: in the order of reading.
@@ -96,21 +90,40 @@ class Rendered:
     skipped: Sequence[str] = field(default=())
 
 
-class Artefact(Protocol):
-    """The contract of a module of this package."""
+class PlanRuns(Protocol):
+    """A function that lists the runs of a budget."""
 
-    TITLE: str
-    CLAIMED: Mapping[str, Any]
-
-    def runs(self, budget: str, seeds: int | None = None) -> list[RunSpec]:
-        """The runs that this artefact needs at a budget, `seeds` of each (None: the budget's own number)."""
-        ...
-
-    def render(self, runs: Sequence[Finished]) -> Rendered:
-        """Tables, figures and verdicts; runs of other artefacts among the given ones are passed over."""
-        ...
+    def __call__(self, budget: str, seeds: int | None = None) -> list[RunSpec]: ...
 
 
-def check_budget(budget: str) -> Budget:
-    """`budget`, if it is one; the error lists them."""
-    return one_of("budget", budget, BUDGETS)  # type: ignore[return-value]
+@dataclass(frozen=True)
+class Artefact:
+    """A table or figure of the paper.
+
+    Attributes:
+        title: one line for people.
+        claimed: the paper's numbers as data.
+        runs: `runs(budget, seeds)` lists the runs that must have been trained, `seeds` of each (None: the budget's own
+            number); empty for a drawing.
+        render: `render(finished_runs)` makes tables, figures and verdicts; it ignores the runs of other artefacts.
+    """
+
+    title: str
+    claimed: Mapping[str, Any]
+    runs: PlanRuns
+    render: Callable[[Sequence[Finished]], Rendered]
+
+
+@dataclass(frozen=True)
+class MeasuringArtefact(Artefact):
+    """An artefact that also measures something on trained networks, such as crashes, attention or neural activity.
+
+    Each measurement is made once and written into the run's folder; see `lrcnet_paper.results.analysis`.
+
+    Attributes:
+        wants: `wants(result)` says whether this artefact measures a finished run.
+        analyse: `analyse(folder)` loads the weights from a run's folder and returns the measurement as JSON values.
+    """
+
+    wants: Callable[[Result], bool]
+    analyse: Callable[[Path], dict[str, Any]]

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lrcnet.pages import palette
 from lrcnet_paper.artefacts import driving_runs as driving
-from lrcnet_paper.artefacts.artefact import Cell, Claim, Picture, Rendered, Table, check_budget
+from lrcnet_paper.artefacts.artefact import Cell, Claim, MeasuringArtefact, Picture, Rendered, Table
 from lrcnet_paper.artefacts.driving_runs import POLICIES, Model
 from lrcnet_paper.results.estimate import Estimate, mean_over_seeds
 from lrcnet_paper.results.groups import Group
 from lrcnet_paper.results.verdict import judge_comparison
+from lrcnet_paper.training.budgets import check_budget
 
 if TYPE_CHECKING:
     from lrcnet_paper.driving import World
@@ -243,3 +244,6 @@ def _bar(number: Estimate) -> tuple[float, float]:
     """How far the error bar goes down and up, %."""
     std = 0.0 if number.std is None or math.isnan(number.std) else number.std
     return 100 * min(std, number.mean), 100 * min(std, 1 - number.mean)
+
+
+ARTEFACT = MeasuringArtefact(title=TITLE, claimed=CLAIMED, runs=runs, render=render, wants=wants, analyse=analyse)

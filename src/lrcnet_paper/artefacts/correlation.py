@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lrcnet.pages import palette
-from lrcnet_paper.artefacts.artefact import Cell, Claim, Picture, Rendered, Table, check_budget
-from lrcnet_paper.artefacts.attention import SEASONS, conditions, measured
+from lrcnet_paper.artefacts.artefact import Cell, Claim, MeasuringArtefact, Picture, Rendered, Table
+from lrcnet_paper.artefacts.attention.similarity import SEASONS, conditions, measured
 from lrcnet_paper.results.estimate import Estimate, mean_over_seeds
 from lrcnet_paper.results.source import source, told_all
 from lrcnet_paper.results.verdict import Verdict, judge_comparison, judge_number
+from lrcnet_paper.training.budgets import check_budget
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -265,3 +266,6 @@ def _draw(groups: Mapping[str, Group]) -> Figure:
             if panel.get_subplotspec().is_first_col():
                 panel.set_ylabel("|r| with the curvature")
     return figure
+
+
+ARTEFACT = MeasuringArtefact(title=TITLE, claimed=CLAIMED, runs=runs, render=render, wants=wants, analyse=analyse)

@@ -16,8 +16,9 @@ from lrcnet.pages import palette
 from lrcnet.theory import Damping, Domain, damping
 from lrcnet_paper.artefacts import drive_dynamics
 from lrcnet_paper.artefacts import driving_runs as driving
-from lrcnet_paper.artefacts.artefact import Claim, Picture, Rendered, Table, check_budget
+from lrcnet_paper.artefacts.artefact import Claim, MeasuringArtefact, Picture, Rendered, Table
 from lrcnet_paper.results.verdict import Verdict
+from lrcnet_paper.training.budgets import check_budget
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -163,3 +164,6 @@ def _draw(shown: Mapping[str, Damping]) -> Any:
         left.set_ylabel("slope dh/dt")
         left.legend(loc="best")
     return figure
+
+
+ARTEFACT = MeasuringArtefact(title=TITLE, claimed=CLAIMED, runs=runs, render=render, wants=wants, analyse=analyse)

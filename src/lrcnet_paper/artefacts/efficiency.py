@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lrcnet_paper.artefacts import driving_runs as driving
-from lrcnet_paper.artefacts.artefact import Cell, Claim, Rendered, Table, check_budget
+from lrcnet_paper.artefacts.artefact import Cell, Claim, MeasuringArtefact, Rendered, Table
 from lrcnet_paper.artefacts.driving_runs import EFFICIENCY, Model
 from lrcnet_paper.results.estimate import Estimate, mean_over_seeds
 from lrcnet_paper.results.groups import Group
 from lrcnet_paper.results.verdict import judge_comparison
+from lrcnet_paper.training.budgets import check_budget
 
 if TYPE_CHECKING:
     from lrcnet_paper.results.finished import Finished
@@ -237,3 +238,6 @@ def _unfolding_claim(named: Mapping[str, Group]) -> Claim:
 
 
 __all__ = ["CLAIMED", "TITLE", "Model", "analyse", "best_epoch", "lipschitz", "render", "runs", "wants"]
+
+
+ARTEFACT = MeasuringArtefact(title=TITLE, claimed=CLAIMED, runs=runs, render=render, wants=wants, analyse=analyse)

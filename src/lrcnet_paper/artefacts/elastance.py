@@ -9,8 +9,9 @@ import torch
 
 from lrcnet import liquid
 from lrcnet.pages import palette
-from lrcnet_paper.artefacts.artefact import Claim, Picture, Rendered, Table, check_budget
+from lrcnet_paper.artefacts.artefact import Artefact, Claim, Picture, Rendered, Table
 from lrcnet_paper.results.verdict import Verdict
+from lrcnet_paper.training.budgets import check_budget
 
 if TYPE_CHECKING:
     from lrcnet_paper.results.finished import Finished
@@ -103,3 +104,6 @@ def _draw(w: torch.Tensor, curves: Mapping[str, torch.Tensor]) -> Any:
             axes.axhline(1.0, color=palette.GREY, linewidth=0.8, linestyle=(0, (2, 2)))
             axes.set(xlabel="w (no unit)", xlim=(-REACH, REACH), xticks=(-10, -5, 0, 5, 10))
     return figure
+
+
+ARTEFACT = Artefact(title=TITLE, claimed=CLAIMED, runs=runs, render=render)

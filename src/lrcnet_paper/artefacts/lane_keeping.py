@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from lrcnet.pages import palette
 from lrcnet_paper.artefacts import driving_runs as driving
-from lrcnet_paper.artefacts.artefact import Cell, Claim, Picture, Rendered, Table, check_budget
+from lrcnet_paper.artefacts.artefact import Artefact, Cell, Claim, Picture, Rendered, Table
 from lrcnet_paper.artefacts.driving_runs import POLICIES, Model
 from lrcnet_paper.results.estimate import Estimate
 from lrcnet_paper.results.groups import Group
 from lrcnet_paper.results.verdict import judge_comparison
+from lrcnet_paper.training.budgets import check_budget
 
 if TYPE_CHECKING:
     from lrcnet_paper.results.finished import Finished
@@ -142,3 +143,6 @@ def _picture(found: Mapping[Model, Group]) -> Picture:
         "Two dot plots of losses by model, validation and weighted validation.",
         figure,
     )
+
+
+ARTEFACT = Artefact(title=TITLE, claimed=CLAIMED, runs=runs, render=render)

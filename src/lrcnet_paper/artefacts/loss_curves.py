@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from lrcnet.pages import palette
 from lrcnet_paper.artefacts import driving_runs as driving
-from lrcnet_paper.artefacts.artefact import Cell, Claim, Picture, Rendered, Table, check_budget
+from lrcnet_paper.artefacts.artefact import Artefact, Cell, Claim, Picture, Rendered, Table
 from lrcnet_paper.artefacts.curves import mean_curve
 from lrcnet_paper.artefacts.driving_runs import EFFICIENCY, Model
 from lrcnet_paper.results.estimate import Estimate
 from lrcnet_paper.results.groups import Group
 from lrcnet_paper.results.verdict import judge_comparison
+from lrcnet_paper.training.budgets import check_budget
 
 if TYPE_CHECKING:
     from lrcnet_paper.results.finished import Finished
@@ -115,3 +116,6 @@ def _picture(named: Mapping[str, Group]) -> Picture:
         "Two plots of falling loss curves of LTC, STC and LRC networks over the epochs of training.",
         figure,
     )
+
+
+ARTEFACT = Artefact(title=TITLE, claimed=CLAIMED, runs=runs, render=render)

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lrcnet_paper.artefacts import driving_runs as driving
-from lrcnet_paper.artefacts.artefact import Cell, Rendered, Table, check_budget
+from lrcnet_paper.artefacts.artefact import Cell, MeasuringArtefact, Rendered, Table
 from lrcnet_paper.artefacts.closed_loop import NOISES
 from lrcnet_paper.artefacts.driving_runs import POLICIES, TASK, Effort, Model
 from lrcnet_paper.results.groups import grouped
+from lrcnet_paper.training.budgets import check_budget
 
 if TYPE_CHECKING:
     from lrcnet_paper.results.finished import Finished
@@ -124,3 +125,6 @@ def _ended(drives: Mapping[str, Any]) -> str:
 
 def _own_variants() -> set[str]:
     return {effort.variant for effort in driving.EFFORTS.values()}
+
+
+ARTEFACT = MeasuringArtefact(title=TITLE, claimed=CLAIMED, runs=runs, render=render, wants=wants, analyse=analyse)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lrcnet.pages import palette
 from lrcnet_paper.artefacts import driving_runs as driving
-from lrcnet_paper.artefacts.artefact import Picture, Rendered, Table, check_budget
+from lrcnet_paper.artefacts.artefact import MeasuringArtefact, Picture, Rendered, Table
 from lrcnet_paper.artefacts.driving_runs import Model
+from lrcnet_paper.training.budgets import check_budget
 
 if TYPE_CHECKING:
     from lrcnet_paper.driving.world import World
@@ -239,3 +240,6 @@ def _diagram() -> Picture:
         "Boxes from left to right: camera, conv head, features, recurrent layer with a loop for its state, output.",
         figure,
     )
+
+
+ARTEFACT = MeasuringArtefact(title=TITLE, claimed=CLAIMED, runs=runs, render=render, wants=wants, analyse=analyse)

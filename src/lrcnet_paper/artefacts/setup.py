@@ -7,8 +7,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from lrcnet.pages import palette
-from lrcnet_paper.artefacts.artefact import Cell, Claim, Rendered, Table, check_budget
+from lrcnet_paper.artefacts.artefact import Artefact, Cell, Claim, Rendered, Table
 from lrcnet_paper.results.verdict import Verdict
+from lrcnet_paper.training.budgets import check_budget
 
 if TYPE_CHECKING:
     from lrcnet_paper.results.finished import Finished
@@ -244,3 +245,6 @@ def _agrees(paper: Cell, ours: Cell) -> bool | None:
 
 def _shown(value: Cell) -> Cell:
     return f"{value:g}" if isinstance(value, int | float) else value
+
+
+ARTEFACT = Artefact(title=TITLE, claimed=CLAIMED, runs=runs, render=render)

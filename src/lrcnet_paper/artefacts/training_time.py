@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lrcnet_paper.artefacts import driving_runs as driving
-from lrcnet_paper.artefacts.artefact import Cell, Claim, Rendered, Table, check_budget
+from lrcnet_paper.artefacts.artefact import Artefact, Cell, Claim, Rendered, Table
 from lrcnet_paper.artefacts.driving_runs import Model
 from lrcnet_paper.results.groups import Group
 from lrcnet_paper.results.verdict import Verdict
+from lrcnet_paper.training.budgets import check_budget
 
 if TYPE_CHECKING:
     from lrcnet_paper.results.finished import Finished
@@ -90,3 +91,6 @@ def _claim(found: Mapping[Model, Group], model: str) -> Claim:
         "–" if ours is None else f"{ours:.2f}",
         verdict,
     )
+
+
+ARTEFACT = Artefact(title=TITLE, claimed=CLAIMED, runs=runs, render=render)

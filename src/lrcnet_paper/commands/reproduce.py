@@ -51,7 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from lrcnet.errors import one_of
     from lrcnet_paper import artefacts as paper
-    from lrcnet_paper.artefacts.artefact import check_budget
+    from lrcnet_paper.training.budgets import check_budget
 
     names = [one_of("artefact", name, paper.ARTEFACTS) for name in arguments.artefact] or list(paper.ARTEFACTS)
     budget = check_budget(arguments.budget)

@@ -28,7 +28,7 @@ def assemble(runs: Sequence[Finished], names: Sequence[str] | None = None) -> li
     sections = []
     for name in wanted:
         artefact = paper.load(name)
-        sections.append(Section(name, artefact.TITLE, artefact.render(runs)))
+        sections.append(Section(name, artefact.title, artefact.render(runs)))
     return sections
 
 

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from lrcnet.pages import palette
-from lrcnet_paper.artefacts import activity, attention, correlation
+from lrcnet_paper.artefacts import correlation
+from lrcnet_paper.artefacts.activity import cells as activity
 from lrcnet_paper.artefacts.activity.figures import draw_roads
 from lrcnet_paper.artefacts.artefact import Picture, Rendered, Table
+from lrcnet_paper.artefacts.attention import similarity as attention
 from lrcnet_paper.artefacts.attention.figures import draw_boxes, draw_grid, packed
 from lrcnet_paper.report.assemble import Section
 from lrcnet_paper.results.source import Source, told

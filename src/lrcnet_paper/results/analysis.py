@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lrcnet_paper.artefacts import load
+from lrcnet_paper.artefacts import MeasuringArtefact, load
 from lrcnet_paper.training.files import write_atomically
 from lrcnet_paper.training.result import FILE_NAME, Result
 
@@ -45,8 +45,8 @@ def analyse_all(
     for path in sorted(Path(folder).rglob(FILE_NAME)):
         place, result = path.parent, Result.read(path.parent)
         for name in names:
-            module: Any = load(name)
-            if not hasattr(module, "analyse") or result.status != "finished":
+            module = load(name)
+            if not isinstance(module, MeasuringArtefact) or result.status != "finished":
                 continue
             target = place / FOLDER / f"{name}.json"
             fresh = target.exists() and target.stat().st_mtime >= path.stat().st_mtime

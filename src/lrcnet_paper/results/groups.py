@@ -6,9 +6,9 @@ import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from lrcnet_paper.artefacts.artefact import BUDGETS
 from lrcnet_paper.results.estimate import Estimate, mean_over_seeds
 from lrcnet_paper.results.finished import Finished
+from lrcnet_paper.training.budgets import BUDGETS
 
 Key = tuple[str, str, str, str, str]
 

@@ -10,9 +10,9 @@ from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from typing import Any
 
 from lrcnet.errors import one_of, positive_size
+from lrcnet_paper.training.budgets import BUDGETS, CUSTOM
 
 SCHEDULES = ("constant", "cosine")
-BUDGETS = ("smoke", "quick", "paper", "custom")
 Option = str | int | float | bool
 
 
@@ -52,7 +52,7 @@ class RunSpec:
     iterations: int | None = None
     batch_size: int | None = None
     learning_rate: float | None = None
-    budget: str = "custom"
+    budget: str = CUSTOM
     clip: float | None = None
     schedule: str = "constant"
     samples: int | None = None
@@ -63,7 +63,7 @@ class RunSpec:
 
     def __post_init__(self) -> None:
         one_of("schedule", self.schedule, SCHEDULES)
-        one_of("budget", self.budget, BUDGETS)
+        one_of("budget", self.budget, (*BUDGETS, CUSTOM))
         positive_size("seed", self.seed, least=0)
         for name in ("epochs", "iterations", "batch_size", "samples", "piece", "devices", "nodes"):
             if getattr(self, name) is not None:

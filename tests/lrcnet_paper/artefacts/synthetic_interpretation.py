@@ -5,7 +5,9 @@ from dataclasses import replace
 
 import torch
 
-from lrcnet_paper.artefacts import activity, attention, correlation
+from lrcnet_paper.artefacts import correlation
+from lrcnet_paper.artefacts.activity import cells as activity
+from lrcnet_paper.artefacts.attention import similarity as attention
 from lrcnet_paper.artefacts.attention.figures import packed
 from lrcnet_paper.interpret import Driven, box
 

@@ -7,8 +7,10 @@ import pytest
 
 from lrcnet_paper import artefacts as paper
 from lrcnet_paper import tasks
-from lrcnet_paper.artefacts import classification, drive_dynamics, neural_ode, training_time
+from lrcnet_paper.artefacts import drive_dynamics, training_time
 from lrcnet_paper.artefacts import driving_runs as driving
+from lrcnet_paper.artefacts.classification import table as classification
+from lrcnet_paper.artefacts.neural_ode import table as neural_ode
 from lrcnet_paper.results.analysis import analyse_all
 from lrcnet_paper.results.finished import Finished, read_runs
 from lrcnet_paper.tasks.driving import recording

@@ -7,10 +7,13 @@ from lrcnet import liquid
 from lrcnet.pages import palette
 from lrcnet_paper import artefacts as paper
 from lrcnet_paper import tasks
-from lrcnet_paper.artefacts import classification, elastance, neural_ode, setup
-from lrcnet_paper.artefacts.artefact import BUDGETS, Rendered, Table
+from lrcnet_paper.artefacts import elastance, setup
+from lrcnet_paper.artefacts.artefact import Rendered, Table
+from lrcnet_paper.artefacts.classification import table as classification
 from lrcnet_paper.artefacts.classification.runs import SOLVERS
+from lrcnet_paper.artefacts.neural_ode import table as neural_ode
 from lrcnet_paper.results.finished import Finished
+from lrcnet_paper.training.budgets import BUDGETS
 from lrcnet_paper.training.spec import RunSpec
 
 # Artefacts with a claim that is judged without training.
@@ -35,8 +38,8 @@ def test_an_unknown_name_lists_the_valid_ones():
 @pytest.mark.parametrize("name", paper.ARTEFACTS)
 def test_every_artefact_keeps_the_contract(name):
     artefact = paper.load(name)
-    assert artefact.TITLE
-    assert artefact.CLAIMED
+    assert artefact.title
+    assert artefact.claimed
     with pytest.raises(ValueError, match="smoke, quick, paper"):
         artefact.runs("forever")
 
