@@ -9,6 +9,8 @@ KERNELS := $(wildcard src/lrcnet/kernels/csrc/*)
 $(VENV)/.ready: pyproject.toml constraints.txt setup.py $(KERNELS)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
+	# Metadata of an earlier install would hide entry points that have been added since.
+	rm -rf src/*.egg-info
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
 	touch $@
 

@@ -1,6 +1,7 @@
 """The command line: help with examples, clear errors, exit codes."""
 
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 import lrcnet
 from lrcnet.cli import COMMANDS, build_parser, main
+from lrcnet.plugins import registered
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -21,10 +23,7 @@ def test_every_command_has_help_with_an_example(command: str, capsys: pytest.Cap
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_example_in_the_help_parses(command: str) -> None:
-    import importlib
-    import shlex
-
-    example = importlib.import_module(f"lrcnet.commands.{command}").EXAMPLE
+    example = registered("lrcnet.commands")[command].load().EXAMPLE
     build_parser().parse_args(shlex.split(example)[1:])
 
 

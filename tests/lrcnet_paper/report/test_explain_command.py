@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from lrcnet.cli import main
-from lrcnet.commands import explain
 from lrcnet_paper.models import build
+from lrcnet_paper.report.subject import TrainedSubject
 from lrcnet_paper.tasks import find
 from lrcnet_paper.training.checkpoint import save_best
 from lrcnet_paper.training.files import write_json
@@ -39,7 +39,7 @@ def test_bounds_and_measured_value_of_an_lrcu_are_printed_in_order(tmp_path, cap
 
 
 def test_unfoldings_and_data_are_named(tmp_path, capsys, monkeypatch) -> None:
-    monkeypatch.setattr(explain, "_test_inputs", lambda *_: torch.randn(4, 10, 7))
+    monkeypatch.setattr(TrainedSubject, "layer_inputs", lambda *_: torch.randn(4, 10, 7))
     place = run_folder(tmp_path / "run", "stc", "hybrid-6")
     assert main(["explain", str(place / "last.ckpt"), "--lipschitz", "--data", "anywhere"]) == 0
     rows = table(capsys.readouterr().out)
@@ -74,7 +74,7 @@ def test_bad_arguments_get_one_line(tmp_path, capsys) -> None:
     (place / "broken.ckpt").write_bytes(b"nothing")
     for arguments, words in (
         ([str(place)], "say what to explain: --lipschitz"),
-        ([str(tmp_path), "--lipschitz"], "has no config.json"),
+        ([str(tmp_path), "--lipschitz"], "CHECKPOINT must be the folder of a trained network"),
         ([str(place / "broken.ckpt"), "--lipschitz"], "must hold the weights of this run, but cannot be read"),
         ([str(place / "none.ckpt"), "--lipschitz"], "must hold the weights of this run, but cannot be read"),
         ([str(place), "--lipschitz", "--data", "x", "--inputs", "0", "1"], "leave one of them out"),
