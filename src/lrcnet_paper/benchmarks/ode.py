@@ -55,8 +55,9 @@ def _trainer(variant: str, name: str, backend: str = "auto") -> Callable[[], obj
     from lightning.fabric import Fabric
 
     from lrcnet_paper.training.loop import train
-    from lrcnet_paper.training.optimiser import make_optimiser, make_schedule
+    from lrcnet_paper.training.optimisers import make_optimiser
     from lrcnet_paper.training.problem import Share
+    from lrcnet_paper.training.schedules import make_schedule
     from lrcnet_paper.training.trajectories import TrajectoryProblem
 
     task = tasks.find("neural-ode", variant)

@@ -97,7 +97,7 @@ class Recipe:
         schedule: of the rate, "constant" or "cosine".
     """
 
-    optimizer: Literal["adam", "adamw", "rmsprop"]
+    optimizer: str
     learning_rate: float
     rho: float | None
     eps: float
@@ -106,7 +106,7 @@ class Recipe:
     iterations: int | None
     reported: Literal["last", "best-validation"]
     weight_decay: float = 0.0
-    schedule: Literal["constant", "cosine"] = "constant"
+    schedule: str = "constant"
 
 
 @dataclass(frozen=True)

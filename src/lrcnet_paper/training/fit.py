@@ -25,10 +25,11 @@ from lrcnet_paper.training import checkpoint, folder
 from lrcnet_paper.training.checkpoint import Row
 from lrcnet_paper.training.loggers import Loggers
 from lrcnet_paper.training.loop import train
-from lrcnet_paper.training.optimiser import make_optimiser, make_schedule
+from lrcnet_paper.training.optimisers import make_optimiser
 from lrcnet_paper.training.problem import Problem, Share
 from lrcnet_paper.training.progress import Bar
 from lrcnet_paper.training.result import Result, machine, versions
+from lrcnet_paper.training.schedules import make_schedule
 from lrcnet_paper.training.sequences import SequenceProblem
 from lrcnet_paper.training.spec import RunSpec
 from lrcnet_paper.training.trajectories import TrajectoryProblem

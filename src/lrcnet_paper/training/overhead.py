@@ -24,7 +24,7 @@ from lrcnet.constraints import project_
 from lrcnet_paper.models import build
 from lrcnet_paper.tasks import Samples, Task, find
 from lrcnet_paper.training.loop import train
-from lrcnet_paper.training.optimiser import make_optimiser
+from lrcnet_paper.training.optimisers import make_optimiser
 from lrcnet_paper.training.problem import Share
 from lrcnet_paper.training.sequences import SequenceProblem
 

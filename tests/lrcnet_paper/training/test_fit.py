@@ -14,7 +14,6 @@ from lrcnet_paper.tasks import find
 from lrcnet_paper.training import Result, RunSpec, run
 from lrcnet_paper.training.checkpoint import BEST, LAST, PREVIOUS
 from lrcnet_paper.training.fit import Fit
-from lrcnet_paper.training.optimiser import make_optimiser, make_schedule
 from lrcnet_paper.training.run import run_in
 
 CLEAN = RunSpec("person", "a01-a04-clean", "lrcu-s", epochs=3, batch_size=4, samples=10, options={"units": 6})
@@ -262,22 +261,6 @@ def test_clipping_and_schedule_change_the_run(tmp_path, person_data):
     with (tmp_path / CLEAN.with_(epochs=2, schedule="cosine").folder_name() / "metrics.csv").open() as file:
         rates = [float(row["learning_rate"]) for row in csv.DictReader(file)]
     assert 0 < rates[1] < rates[0] < 1e-3
-
-
-def test_the_cosine_goes_from_the_rate_to_zero():
-    rate = make_schedule("cosine", 0.1, 10)
-    assert (rate(0), rate(10)) == (0.1, 0.0)
-    assert rate(5) == pytest.approx(0.05)
-
-
-def test_optimisers_follow_the_recipe():
-    layer = torch.nn.Linear(1, 1)
-    rmsprop = make_optimiser(layer, find("person").recipe, 0.5)
-    assert isinstance(rmsprop, torch.optim.RMSprop)
-    assert {k: rmsprop.defaults[k] for k in ("lr", "alpha", "eps")} == {"lr": 0.5, "alpha": 0.9, "eps": 1e-7}
-    adam = make_optimiser(layer, find("imdb").recipe, 0.5)
-    assert type(adam) is torch.optim.Adam
-    assert adam.defaults["eps"] == 1e-7
 
 
 def test_the_global_generator_is_left_alone(tmp_path):
