@@ -1,7 +1,5 @@
 """`lrcnet explain`: a page about the inside of a trained network, and how sensitive its output is."""
 
-from __future__ import annotations
-
 import argparse
 
 HELP = "look into a trained network: attention, activity and gates on a page; its Lipschitz constant"
