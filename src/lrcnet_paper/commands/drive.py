@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
     from lrcnet_paper.report.drive_pictures import pillow
     from lrcnet_paper.report.replay import record_drive
     from lrcnet_paper.results.source import source
-    from lrcnet_paper.training.trained import load_trained
+    from lrcnet_paper.training.trained_network import load_trained
 
     # Everything that can be refused is, before the drive.
     one_of("--world", arguments.world, WORLDS)

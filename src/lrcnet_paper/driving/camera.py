@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from lrcnet_paper.driving.look import Look
+from lrcnet_paper.driving.appearance import Appearance
 from lrcnet_paper.driving.road import GRID, LANE_WIDTH, SIGHT, Road
 from lrcnet_paper.driving.textures import ACROSS, ALONG, PANORAMA, panorama, pyramid
 from lrcnet_paper.driving.vehicle import State
@@ -64,7 +64,7 @@ class _Row:
 
 def _rows(lens: Lens) -> _Row:
     below = torch.arange(lens.height - lens.horizon) + 0.5
-    # The row just below the horizon would look 360 m far, where no road is known.
+    # The row just below the horizon would appearance 360 m far, where no road is known.
     distance = (FOCAL * CAMERA_HEIGHT / below[:, None]).clamp_max(SIGHT - 10.0)
     return _Row(distance, distance / FOCAL, distance**2 / (FOCAL * CAMERA_HEIGHT))
 
@@ -104,26 +104,28 @@ class Camera:
 
     Args:
         road: the roads.
-        look: the episodes' appearance, of the same batch size.
+        appearance: the episodes' appearance, of the same batch size.
         lens: what it sees; by default what the networks get.
 
     Raises:
         ValueError: if the batch sizes differ.
     """
 
-    def __init__(self, road: Road, look: Look, lens: Lens = _OURS) -> None:
-        if len(road) != len(look):
-            raise ValueError(f"road and look must have one batch size; they have {len(road)} and {len(look)}")
-        self._road, self._look, self._lens = road, look, lens
+    def __init__(self, road: Road, appearance: Appearance, lens: Lens = _OURS) -> None:
+        if len(road) != len(appearance):
+            raise ValueError(
+                f"road and appearance must have one batch size; they have {len(road)} and {len(appearance)}"
+            )
+        self._road, self._appearance, self._lens = road, appearance, lens
         self._row, self._column = _rows(lens), _columns(lens)
         self._angle = (self._column / FOCAL).atan()
         self._ground = pyramid(
             tuple((deep, wide) for deep, wide in torch.cat([self._row.deep, self._row.wide], 1).tolist())
         )
         self._trees = panorama(HORIZON)
-        self._colours = _colours(look, lens, self._row)
+        self._colours = _colours(appearance, lens, self._row)
         self._table = torch.stack([road.x, road.y, road.direction, road.curvature], 2)
-        self._quality = torch.stack([road.wear, road.snow * look.winter[:, None]], 2).float()
+        self._quality = torch.stack([road.wear, road.snow * appearance.winter[:, None]], 2).float()
         # Its last row of weights stays 1; the others are written anew for every picture.
         self._weights = torch.ones(min(_CHUNK, len(road)), lens.height, 4, lens.width)
         self._weights[:, : lens.above, :3] = 0
@@ -147,7 +149,7 @@ class Camera:
         return image
 
     def _view(self, state: State) -> tuple[Tensor, _View]:
-        road, look, row = self._road, self._look, self._row
+        road, appearance, row = self._road, self._appearance, self._row
         x, y, yaw = road.pose(state.arc, state.offset, state.heading)
         # Cars that drive on beyond the end of the road see its last metres.
         low = (state.arc / GRID).floor().long().clamp(0, self._table.shape[1] - SIGHT)[:, None]
@@ -184,31 +186,31 @@ class Camera:
         crossing = (-across[0] / torch.where(across[1].abs() < 1e-3, 1e-3, across[1])).clamp(-half, half)
         quality = self._quality.flatten(0, 1).index_select(0, (rows + low + nearest).flatten())
         wear, snow = quality.view(*nearest.shape, 2, 1).unbind(2)
-        snow = torch.maximum(snow, look.slush[:, None, None])
-        start = (way + look.texture_start[:, None, None]).remainder(ALONG)
+        snow = torch.maximum(snow, appearance.slush[:, None, None])
+        start = (way + appearance.texture_start[:, None, None]).remainder(ALONG)
         # A pixel's footprint across the lane: its width, and what its height covers because the ray runs aslant.
         slant = (0.6 * row.deep * sin, 0.6 * row.deep * cos / FOCAL)
         dash = _painted(way + lean * crossing, row.deep)
         view = _View(across, (start / ALONG, lean / ALONG), row.wide * cos, slant, dash, wear, snow)
-        return (yaw + hand[:, 0, 0] * look.yaw_start).float(), view
+        return (yaw + hand[:, 0, 0] * appearance.yaw_start).float(), view
 
     def _fill_background(self, weights: Tensor, yaw: Tensor, part: slice) -> None:
         # A mirrored world has a mirrored horizon.
         angle = self._road.hand[part].float()[:, None] * (yaw[:, None] - self._angle)
         column = (angle * (PANORAMA / (2 * math.pi))).floor().long() % PANORAMA
-        flat = self._look.texture[part, None] * PANORAMA + column
+        flat = self._appearance.texture[part, None] * PANORAMA + column
         trees = torch.index_select(self._trees.flatten(0, 1), 0, flat.flatten())
         weights.copy_(trees.view(-1, self._lens.width, 3, HORIZON).permute(0, 3, 2, 1))
 
     def _fill_ground(self, weights: Tensor, view: _View, part: slice) -> None:
-        look, ground, column = self._look, self._ground, self._column
+        appearance, ground, column = self._appearance, self._ground, self._column
         across = (view.across[2][part] * column).add_(view.across[1][part]).mul_(column).add_(view.across[0][part])
         # In periods of the texture, of which only the fraction counts.
         down = (view.along[1][part] * column).add_(view.along[0][part])
         side = (across * (1 / ACROSS)).add_(0.5)
         place = _fraction_(down).mul_(ground.along_count).floor_().mul_(ground.across_count)
         place += _fraction_(side).mul_(ground.across_count).floor_()
-        place += ground.first[look.texture[part], :, None]
+        place += ground.first[appearance.texture[part], :, None]
         texel = torch.index_select(ground.texels, 0, place.int().flatten()).view(place.shape)
 
         def patches_above(cover: Tensor) -> Tensor:
@@ -225,7 +227,7 @@ class Camera:
         paint = (from_middle - LANE_WIDTH).abs_().neg_().add_(LINE / 2).mul_(sharp).add_(0.5).clamp_min_(0)
         paint = paint.minimum(full).add_(centre).mul_(patches_above(torch.maximum(view.wear[part], view.snow[part])))
 
-        grain, shadow = look.grain[part, None, None], look.shadow[part, None, None]
+        grain, shadow = appearance.grain[part, None, None], appearance.shadow[part, None, None]
         light = (texel * 2**16).frac_().mul_(2 * grain).add_(1 - grain)
         light *= texel.mul_(2**8).frac_().mul_(-shadow).add_(1)
         weights[:, :, 0] = light
@@ -247,20 +249,22 @@ def _painted(way: Tensor, deep: Tensor) -> Tensor:
     return (until(way + deep / 2) - until(way - deep / 2)) / deep
 
 
-def _colours(look: Look, lens: Lens, row: _Row) -> Tensor:
+def _colours(appearance: Appearance, lens: Lens, row: _Row) -> Tensor:
     """How the four weights of a pixel become red, green and blue, (batch, row, 3, 4)."""
-    light = (look.light[:, None] * look.tint)[:, None]
+    light = (appearance.light[:, None] * appearance.tint)[:, None]
     height = torch.cat([torch.zeros(lens.above), torch.linspace(0, 1, HORIZON)])[:, None] ** 1.3
-    sky = torch.lerp(look.sky_high[:, None], look.sky_low[:, None], height) * look.tint[:, None]
+    sky = torch.lerp(appearance.sky_high[:, None], appearance.sky_low[:, None], height) * appearance.tint[:, None]
     # Trees stand some 90 m away, hills a kilometre.
-    veil = 1 - torch.exp(-90 * look.haze)[:, None, None]
-    fog = look.sky_low[:, None] * look.tint[:, None]
-    trees = torch.lerp(look.trees[:, None] * light, fog, veil)
-    leaves = look.leaves[:, None] * light * (1 - veil)
-    hills = torch.lerp(look.hills[:, None] * look.tint[:, None], fog, 0.25)
+    veil = 1 - torch.exp(-90 * appearance.haze)[:, None, None]
+    fog = appearance.sky_low[:, None] * appearance.tint[:, None]
+    trees = torch.lerp(appearance.trees[:, None] * light, fog, veil)
+    leaves = appearance.leaves[:, None] * light * (1 - veil)
+    hills = torch.lerp(appearance.hills[:, None] * appearance.tint[:, None], fog, 0.25)
     above = torch.stack([trees - sky, leaves.expand_as(sky), hills - sky, sky], 3)
 
-    clear = torch.exp(-row.distance.clamp_max(100.0) * look.haze[:, None, None])
-    verge, asphalt, paint = (z[:, None] * light * clear for z in (look.verge, look.asphalt, look.paint))
+    clear = torch.exp(-row.distance.clamp_max(100.0) * appearance.haze[:, None, None])
+    verge, asphalt, paint = (
+        z[:, None] * light * clear for z in (appearance.verge, appearance.asphalt, appearance.paint)
+    )
     below = torch.stack([verge, asphalt - verge, paint - asphalt, fog * (1 - clear)], 3)
     return torch.cat([above, below], 1)

@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lrcnet_paper.driving import vehicle
-from lrcnet_paper.driving.chance import between, uniforms
-from lrcnet_paper.driving.circuit import Follower, from_loop, joined
 from lrcnet_paper.driving.drivable import Situation, check_action
-from lrcnet_paper.driving.driver import Driver, pursuit
+from lrcnet_paper.driving.expert import Expert, pursuit
 from lrcnet_paper.driving.race_car import RaceCar
-from lrcnet_paper.driving.recording import UNKNOWN_SEASON, FolderPath, Recording, recorded_already, write_recording
+from lrcnet_paper.driving.race_track import Follower, join_roads, road_along_loop
+from lrcnet_paper.driving.recording import UNKNOWN_SEASON, DriveRecording, FolderPath, open_if_recorded, write_recording
 from lrcnet_paper.driving.road import GRID
+from lrcnet_paper.driving.seeded_random import between, uniforms
 from lrcnet_paper.driving.vehicle import RUNNING, STEP, State
 
 _STREAM = 5
@@ -57,8 +57,8 @@ class CarRacingWorld:
         cruise = between(8.0, 12.0, uniforms(self.seeds, 1, stream=_STREAM))[:, 0]
         self._cars = [RaceCar(seed) for seed in self.seeds]
         pairs = zip(self._cars, cruise.tolist(), strict=True)
-        self.road = joined(
-            [from_loop(car.middle, length=length, cruise=speed, before=car.rear) for car, speed in pairs]
+        self.road = join_roads(
+            [road_along_loop(car.centre_line, length=length, cruise=speed, before=car.rear) for car, speed in pairs]
         )
         self._follower = Follower(self.road)
         first = torch.stack([t[:, 0] for t in (self.road.x, self.road.y, self.road.direction, self.road.speed)], 1)
@@ -80,9 +80,9 @@ class CarRacingWorld:
         """Position of the rear axles on the map and direction of the cars, m, m, rad, (batch, 3)."""
         return self._poses
 
-    def standing(self) -> Tensor:
+    def status(self) -> Tensor:
         """vehicle.RUNNING, LEFT_ROAD, TURNED_AWAY or ARRIVED of each car, (batch,), by the limits of our own world."""
-        return vehicle.standing(self.road, self.state)
+        return vehicle.drive_status(self.road, self.state)
 
     def situation(self) -> Situation:
         """Where the cars are."""
@@ -95,7 +95,7 @@ class CarRacingWorld:
         """What our own world's driver would steer here with steady hands and no delay, 1/m, (batch,)."""
         return pursuit(self.road, self.state.arc, self.state.offset, self.state.heading, preview=0.1)
 
-    def middle(self, car: int) -> Tensor:
+    def centre_line(self, car: int) -> Tensor:
         """The middle of a car's track on the map, as far as the drive goes, (point, 2), m, one point per metre."""
         points = int(self.road.length / GRID) + 1
         return torch.stack([self.road.x[car, :points], self.road.y[car, :points]], 1)
@@ -116,7 +116,7 @@ class CarRacingWorld:
             disturbance: curvature that the wind adds, 1/m, (batch,).
 
         Returns:
-            How each drive stands, as `standing`; cars whose drive is over stay where it ended.
+            How each drive stands, as `status`; cars whose drive is over stay where it ended.
 
         Raises:
             ValueError: for an action of another shape.
@@ -124,15 +124,15 @@ class CarRacingWorld:
         check_action(action, len(self))
         steered = (action.double() + disturbance).tolist()
         speed = self.road.at(self.road.speed, self.state.arc).tolist()
-        for car, standing in enumerate(self.standing().tolist()):
-            if standing == RUNNING:
+        for car, status in enumerate(self.status().tolist()):
+            if status == RUNNING:
                 self._cars[car].step(steered[car], speed[car])
         self.state = self._measured()
-        return self.standing()
+        return self.status()
 
-    def driver(self, *, noise: float = 1.0) -> Driver:
+    def expert(self, *, noise: float = 1.0) -> Expert:
         """The drivers of our own world, with hands as steady as `noise` says; 0 is perfectly steady."""
-        return Driver(self.seeds, self.road.hand, noise=noise)
+        return Expert(self.seeds, self.road.hand, noise=noise)
 
 
 def record_car_racing(
@@ -143,7 +143,7 @@ def record_car_racing(
     noise: float = 1.0,
     batch: int = 16,
     progress: Callable[[int, int], None] = lambda done, total: None,
-) -> Recording:
+) -> DriveRecording:
     """Our driver's drives over some of their tracks; opened if the folder has them already, made otherwise.
 
     Args:
@@ -163,7 +163,7 @@ def record_car_racing(
     names = [int(seed) for seed in seeds]
     settings = {"world": "carracing", "roads": names, "length": length, "noise": noise}
     target = Path(folder)
-    if (made := recorded_already(target, settings)) is not None:
+    if (made := open_if_recorded(target, settings)) is not None:
         return made
 
     parts = [names[i : i + batch] for i in range(0, len(names), batch)]
@@ -194,10 +194,10 @@ class _Driven:
 
 
 def _driven(world: CarRacingWorld, noise: float) -> _Driven:
-    driver, time = world.driver(noise=noise), 0.0
+    driver, time = world.expert(noise=noise), 0.0
     moments: list[tuple[Tensor, ...]] = []
     poses, going = [], []
-    while bool((running := world.standing() == RUNNING).any()):
+    while bool((running := world.status() == RUNNING).any()):
         action, now = driver.act(world.road, world.state, time), world.situation()
         moments.append((action, now.offset, now.heading, now.speed, now.road_curvature))
         poses.append(world.poses())

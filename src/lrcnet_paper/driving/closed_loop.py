@@ -21,7 +21,7 @@ Tensors in the state have the cars along their second axis, as recurrent layers 
 
 
 @dataclass(frozen=True)
-class Instant:
+class PolicyStep:
     """One step of drives as a spectator sees it, taken before the cars move. Of the cars still driving, `cars`.
 
     Attributes:
@@ -42,24 +42,24 @@ class Instant:
 
 
 @dataclass(frozen=True)
-class Ended:
+class DriveOutcomes:
     """How drives ended, each (batch,).
 
     Attributes:
-        standing: RUNNING for those who drove to the last step allowed, else LEFT_ROAD, TURNED_AWAY or ARRIVED.
+        status: RUNNING for those who drove to the last step allowed, else LEFT_ROAD, TURNED_AWAY or ARRIVED.
         steps: until then.
     """
 
-    standing: Tensor
+    status: Tensor
     steps: Tensor
 
     @property
     def crashed(self) -> Tensor:
         """Which cars left the road or turned away, (batch,), bool."""
-        return (self.standing != RUNNING) & (self.standing != ARRIVED)
+        return (self.status != RUNNING) & (self.status != ARRIVED)
 
 
-def noisy(frames: Tensor, variance: float, generator: torch.Generator | None = None) -> Tensor:
+def add_noise(frames: Tensor, variance: float, generator: torch.Generator | None = None) -> Tensor:
     """Pictures with Gaussian noise, independent for every pixel and colour.
 
     Args:
@@ -89,14 +89,14 @@ def drive(
     noise: float = 0.0,
     seed: int = 0,
     steps: int = 3000,
-    watch: Callable[[Instant], None] | None = None,
-) -> Ended:
+    watch: Callable[[PolicyStep], None] | None = None,
+) -> DriveOutcomes:
     """Lets a policy drive all cars of a world until each has crashed or arrived.
 
     Args:
         world: at the beginning of its drives.
         policy: who steers; see `Policy`.
-        noise: variance of Gaussian noise on the pictures, see `noisy`.
+        noise: variance of Gaussian noise on the pictures, see `add_noise`.
         seed: of the noise.
         steps: the drive is over after so many, 1/30 s each.
         watch: called once per step.
@@ -110,24 +110,24 @@ def drive(
     tensor([False, False])
     """
     generator = torch.Generator().manual_seed(seed)
-    standing = world.standing().clone()
-    cars = torch.nonzero(standing == RUNNING)[:, 0]
+    status = world.status().clone()
+    cars = torch.nonzero(status == RUNNING)[:, 0]
     lasted = torch.zeros(len(world), dtype=torch.long)
     state: Any = None
     for _ in range(steps):
         if not len(cars):
             break
-        seen = noisy(world.frames()[cars], noise, generator)
+        seen = add_noise(world.frames()[cars], noise, generator)
         action, state = policy(seen, state)
         if watch is not None:
-            watch(Instant(cars, seen, action, world.advice()[cars], world.situation(), state))
+            watch(PolicyStep(cars, seen, action, world.advice()[cars], world.situation(), state))
         everyone = torch.zeros(len(world), dtype=action.dtype)
         everyone[cars] = action
-        standing = world.step(everyone)
+        status = world.step(everyone)
         lasted[cars] += 1
-        going = standing[cars] == RUNNING
+        going = status[cars] == RUNNING
         if not bool(going.all()):
             # The policy thinks for those only who still drive: its time is the camera's hundredfold.
             cars = cars[going]
             state = pytree.tree_map_only(Tensor, lambda part: part[:, going], state)  # noqa: B023
-    return Ended(standing, lasted)
+    return DriveOutcomes(status, lasted)

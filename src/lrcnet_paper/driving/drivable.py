@@ -49,7 +49,7 @@ class Drivable(Protocol):
         """Where the cars are now."""
         ...
 
-    def standing(self) -> Tensor:
+    def status(self) -> Tensor:
         """vehicle.RUNNING, LEFT_ROAD, TURNED_AWAY or ARRIVED of each car, (batch,)."""
         ...
 
@@ -58,10 +58,10 @@ class Drivable(Protocol):
         ...
 
     def step(self, action: Tensor) -> Tensor:
-        """1/30 s further with these curvatures, 1/m, (batch,); returns `standing`. Who has ended stays there."""
+        """1/30 s further with these curvatures, 1/m, (batch,); returns `status`. Who has ended stays there."""
         ...
 
-    def middle(self, car: int) -> Tensor:
+    def centre_line(self, car: int) -> Tensor:
         """The path of the world's own driver on the map, (point, 2), m."""
         ...
 

@@ -32,7 +32,7 @@ from lrcnet_paper.driving.world import World
 
 ID = "lrcnet/LaneKeeping-v0"
 OUTCOMES = ("running", "left the road", "turned away", "arrived")
-"""By the numbers of `vehicle.standing`."""
+"""By the numbers of `vehicle.status`."""
 _SEEDS = 2**31 - 1
 
 Frames = NDArray[np.uint8]
@@ -68,9 +68,9 @@ def _measured(world: World) -> dict[str, Numbers]:
     return {name: value.numpy().copy() for name, value in found.items()}
 
 
-def _rewards(world: World, standing: torch.Tensor) -> Numbers:
+def _rewards(world: World, status: torch.Tensor) -> Numbers:
     kept = 1 - (world.state.offset / (ROAD_WIDTH / 2)) ** 2
-    return torch.where((standing == RUNNING) | (standing == ARRIVED), kept, 0.0).numpy()
+    return torch.where((status == RUNNING) | (status == ARRIVED), kept, 0.0).numpy()
 
 
 class LaneKeeping(gymnasium.Env[Frames, NDArray[np.float32]]):
@@ -109,9 +109,9 @@ class LaneKeeping(gymnasium.Env[Frames, NDArray[np.float32]]):
         return self.world.frames()[0].numpy(), self._info(RUNNING)
 
     def step(self, action: NDArray[np.float32]) -> tuple[Frames, float, bool, bool, dict[str, Any]]:
-        standing = self.world.step(torch.from_numpy(np.asarray(action, np.float64).reshape(1)))
-        reward = float(_rewards(self.world, standing)[0])
-        code = int(standing[0])
+        status = self.world.step(torch.from_numpy(np.asarray(action, np.float64).reshape(1)))
+        reward = float(_rewards(self.world, status)[0])
+        code = int(status[0])
         return self.world.frames()[0].numpy(), reward, code != RUNNING, False, self._info(code)
 
     def _info(self, code: int) -> dict[str, Any]:
@@ -167,15 +167,15 @@ class LaneKeepingVector(VectorEnv[Frames, NDArray[np.float32], NDArray[Any]]):
     def step(
         self, actions: NDArray[np.float32]
     ) -> tuple[Frames, Numbers, NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
-        standing = self.world.step(torch.from_numpy(np.asarray(actions, np.float64).reshape(self.num_envs)))
-        reward = _rewards(self.world, standing)
+        status = self.world.step(torch.from_numpy(np.asarray(actions, np.float64).reshape(self.num_envs)))
+        reward = _rewards(self.world, status)
         fresh = np.flatnonzero(self._over).tolist()
         if fresh:
             self.world.restart(fresh, [self._road(i) for i in fresh])
-            standing, reward[fresh] = self.world.standing(), 0.0
-        self._over = (standing != RUNNING).numpy()
+            status, reward[fresh] = self.world.status(), 0.0
+        self._over = (status != RUNNING).numpy()
         info = self._info()
-        info["outcome"] = np.array([OUTCOMES[code] for code in standing.tolist()])
+        info["outcome"] = np.array([OUTCOMES[code] for code in status.tolist()])
         return self.world.frames().numpy(), reward, self._over.copy(), np.zeros(self.num_envs, dtype=bool), info
 
     def _info(self) -> dict[str, Any]:

@@ -33,7 +33,7 @@ class RaceCar:
 
     Attributes:
         rear: from the hull's origin back to the rear axle, m.
-        middle: points of the track's middle, (point, 2), m.
+        centre_line: points of the track's middle, (point, 2), m.
         camera: shows their track and grass.
     """
 
@@ -47,7 +47,7 @@ class RaceCar:
         self._world.reset(seed=seed)
         self._hull = self._world.car.hull
         self._a_second = STEP * racing.FPS
-        self.middle: NDArray[np.float64] = np.array([(x, y) for _, _, x, y in self._world.track])
+        self.centre_line: NDArray[np.float64] = np.array([(x, y) for _, _, x, y in self._world.track])
         self.camera = _camera(self._world, racing)
 
     def pose(self) -> tuple[float, float, float]:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from lrcnet_paper.driving.camera import HEIGHT, WIDTH
 from lrcnet_paper.driving.vehicle import RUNNING, State
-from lrcnet_paper.driving.world import World, drives
+from lrcnet_paper.driving.world import World, expert_drive
 
 FORMAT = 1
 NUMBERS = ("curvature", "offset", "heading", "speed", "road_curvature")
@@ -30,7 +30,7 @@ FolderPath = str | os.PathLike[str]
 
 
 @dataclass(frozen=True)
-class Recording:
+class DriveRecording:
     """Drives one after the other. Arrays are (frame, ...); a quantity that is not known is NaN.
 
     Attributes:
@@ -79,14 +79,14 @@ def record(
     mirrored: bool = False,
     batch: int = 32,
     progress: Callable[[int, int], None] = lambda done, total: None,
-) -> Recording:
+) -> DriveRecording:
     """The driver's drives over some roads; opened if the folder has them already, made otherwise.
 
     Args:
         folder: where the recording is kept; made if it is not there. A frame takes 23 kB.
         roads: their seeds.
         season, length, mirrored: as `World`.
-        noise: of the driver, as `World.driver`.
+        noise: of the driver, as `World.expert`.
         batch: roads driven at once; the result does not depend on it.
         progress: called with the number of frames done and to do.
 
@@ -105,7 +105,7 @@ def record(
     names = [int(road) for road in roads]
     settings = {"roads": names, "season": season, "length": length, "noise": noise, "mirrored": mirrored}
     target = Path(folder)
-    if (made := recorded_already(target, settings)) is not None:
+    if (made := open_if_recorded(target, settings)) is not None:
         return made
 
     parts = [names[i : i + batch] for i in range(0, len(names), batch)]
@@ -139,8 +139,8 @@ class _Driven:
 
 def _driven(world: World, noise: float) -> _Driven:
     """Drives first and draws later: how many frames a drive has is known at its end only."""
-    moments = list(drives(world, world.driver(noise=noise), frames=False))
-    going = torch.stack([moment.standing == RUNNING for moment in moments], 1)
+    moments = list(expert_drive(world, world.expert(noise=noise), frames=False))
+    going = torch.stack([moment.status == RUNNING for moment in moments], 1)
     lengths = going.sum(1).numpy()
     columns = {
         "curvature": [m.action for m in moments],
@@ -152,12 +152,12 @@ def _driven(world: World, noise: float) -> _Driven:
     labels: dict[str, NDArray[Any]] = {
         name: torch.stack(column, 1)[going].float().numpy() for name, column in columns.items()
     }
-    labels["season"] = world.look.winter.numpy().astype(np.uint8).repeat(lengths)
+    labels["season"] = world.appearance.winter.numpy().astype(np.uint8).repeat(lengths)
     labels["road"] = np.array(world.seeds).repeat(lengths)
     return _Driven(world, lengths, labels, [moment.state for moment in moments])
 
 
-def recorded_already(folder: Path, settings: Mapping[str, Any]) -> Recording | None:
+def open_if_recorded(folder: Path, settings: Mapping[str, Any]) -> DriveRecording | None:
     """The recording that a folder holds, or None where it holds none.
 
     Raises:
@@ -177,7 +177,7 @@ def write_recording(
     labels: Mapping[str, NDArray[Any]],
     lengths: NDArray[np.int64],
     fill: Callable[[NDArray[np.uint8]], None],
-) -> Recording:
+) -> DriveRecording:
     """Writes a recording.
 
     Args:
@@ -206,7 +206,7 @@ def write_recording(
     return open_recording(folder)
 
 
-def open_recording(folder: FolderPath) -> Recording:
+def open_recording(folder: FolderPath) -> DriveRecording:
     """A finished recording.
 
     Raises:
@@ -221,4 +221,4 @@ def open_recording(folder: FolderPath) -> Recording:
         arrays = {name: labels[name] for name in (*NUMBERS, "season", "road", "starts")}
     if frames.shape != (len(arrays["curvature"]), HEIGHT, WIDTH, 3) or arrays["starts"][-1] != len(frames):
         raise ValueError(f"{source.name} must have a label for each of its {len(frames)} frames; make it again")
-    return Recording(frames, **arrays)
+    return DriveRecording(frames, **arrays)

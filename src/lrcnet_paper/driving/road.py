@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from lrcnet_paper.driving.chance import between, uniforms
+from lrcnet_paper.driving.seeded_random import between, uniforms
 
 LANE_WIDTH = 3.5
 # VISTA ends an episode at half the width of its 4 m road, counted from the path that the recorded driver took.
@@ -78,14 +78,14 @@ class Road:
         y = self.y.gather(1, index)[:, 0] + along * middle.sin() + offset * direction.cos()
         return x, y, direction + heading
 
-    def mirrored(self) -> Road:
+    def mirror(self) -> Road:
         """The same roads seen in a mirror: left bends become right bends, and one drives on the other side."""
         return dataclasses.replace(
             self, curvature=-self.curvature, direction=-self.direction, y=-self.y, hand=-self.hand
         )
 
 
-def from_curvature(curvature: Tensor, *, wear: float = 0.0, snow: float = 0.0, cruise: float = 13.0) -> Road:
+def roads_from_curvature(curvature: Tensor, *, wear: float = 0.0, snow: float = 0.0, cruise: float = 13.0) -> Road:
     """Roads of a given curvature, for tests and pictures.
 
     Args:
@@ -96,7 +96,7 @@ def from_curvature(curvature: Tensor, *, wear: float = 0.0, snow: float = 0.0, c
     Raises:
         ValueError: if there is no road left to drive on.
 
-    >>> from_curvature(torch.zeros(2, 500)).length
+    >>> roads_from_curvature(torch.zeros(2, 500)).length
     339.0
     """
     if curvature.ndim != 2 or curvature.shape[1] < SIGHT + 2:

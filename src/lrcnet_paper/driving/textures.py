@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from lrcnet_paper.driving.chance import generator
+from lrcnet_paper.driving.seeded_random import generator
 
 TEXEL = 0.0625
 ALONG, ACROSS = 64.0, 32.0

@@ -83,7 +83,7 @@ def advance(road: Road, state: State, action: Tensor, disturbance: Tensor | floa
     return moved(slopes(moved(slopes(state), 0.5)), 1.0)
 
 
-def standing(road: Road, state: State) -> Tensor:
+def drive_status(road: Road, state: State) -> Tensor:
     """RUNNING, LEFT_ROAD, TURNED_AWAY or ARRIVED for each car, (batch,), as VISTA ends an episode."""
     code = torch.full(state.arc.shape, RUNNING)
     code = torch.where(state.arc >= road.length, ARRIVED, code)

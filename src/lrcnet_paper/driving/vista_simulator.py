@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from lrcnet_paper.driving.trace_video import TraceVideo
+from lrcnet_paper.driving.vista_video import TraceVideo
 
 MISSING = "VISTA needs some packages; run: pip install 'lrcnet[vista]'"
 NO_EGL = "VISTA needs Mesa's libEGL to draw without a display; install Debian's packages libegl1 and libgl1-mesa-dri"

@@ -22,12 +22,12 @@ from torch import Tensor
 
 from lrcnet_paper.driving.camera import HEIGHT, WIDTH
 from lrcnet_paper.driving.drivable import Situation, check_action
-from lrcnet_paper.driving.driver import LOOK_AHEAD
+from lrcnet_paper.driving.expert import LOOK_AHEAD
 from lrcnet_paper.driving.recording import FolderPath
 from lrcnet_paper.driving.road import ROAD_WIDTH
-from lrcnet_paper.driving.trace import CAMERA, open_trace, record_trace
 from lrcnet_paper.driving.vehicle import ARRIVED, LARGEST_HEADING, LEFT_ROAD, RUNNING, STEP, TURNED_AWAY
 from lrcnet_paper.driving.vista_simulator import simulator
+from lrcnet_paper.driving.vista_trace import CAMERA, open_trace, record_trace
 
 _PREVIEW = 0.1
 
@@ -55,9 +55,9 @@ class VistaWorld:
     def __len__(self) -> int:
         return len(self._cars)
 
-    def standing(self) -> Tensor:
+    def status(self) -> Tensor:
         """vehicle.RUNNING, LEFT_ROAD, TURNED_AWAY or ARRIVED of each car, (batch,), by the limits of our own world."""
-        return torch.tensor([car.standing() for car in self._cars])
+        return torch.tensor([car.status() for car in self._cars])
 
     def situation(self) -> Situation:
         """Where the cars are; the map begins where the trace does, which leads to the north."""
@@ -68,7 +68,7 @@ class VistaWorld:
         """The recorded driver's curvature 0.1 s further on, and what leads back to the recorded path, 1/m, (batch,)."""
         return torch.tensor([car.advice() for car in self._cars], dtype=torch.float64)
 
-    def middle(self, car: int) -> Tensor:
+    def centre_line(self, car: int) -> Tensor:
         """The recorded path on the map, (point, 2), m, one point per frame."""
         return torch.from_numpy(self._cars[car].path.copy())
 
@@ -83,16 +83,16 @@ class VistaWorld:
             action: curvature to steer, 1/m, (batch,).
 
         Returns:
-            How each drive stands, as `standing`; cars whose drive is over stay where it ended.
+            How each drive stands, as `status`; cars whose drive is over stay where it ended.
 
         Raises:
             ValueError: for an action of another shape.
         """
         check_action(action, len(self))
         for car, curvature in zip(self._cars, action.double().tolist(), strict=True):
-            if car.standing() == RUNNING:
+            if car.status() == RUNNING:
                 car.step(curvature)
-        return self.standing()
+        return self.status()
 
 
 class RecordedVistaWorld(VistaWorld):
@@ -172,7 +172,7 @@ class _Car:
     def _heading(self) -> float:
         return float(self._car.relative_state.yaw)
 
-    def standing(self) -> int:
+    def status(self) -> int:
         if abs(self._offset) > ROAD_WIDTH / 2:
             return LEFT_ROAD
         if abs(self._heading) > LARGEST_HEADING:

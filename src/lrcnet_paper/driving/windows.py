@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from lrcnet.errors import positive_size
-from lrcnet_paper.driving.recording import Recording
+from lrcnet_paper.driving.recording import DriveRecording
 
 CLASSES = (1 / 400, 1 / 100)
 """Largest curvature of the road (1/m) in a straight window, and in a gentle bend; the rest are sharp."""
@@ -35,7 +35,7 @@ class Windows(Dataset[tuple[Tensor, None, Tensor]]):
         weights: by which a sampler gives all kinds that occur the same chance, (window,), float64, of sum 1.
     """
 
-    def __init__(self, recording: Recording, length: int = 32, *, stride: int = 8) -> None:
+    def __init__(self, recording: DriveRecording, length: int = 32, *, stride: int = 8) -> None:
         self.recording = recording
         self.length, self._stride = positive_size("length", length), positive_size("stride", stride)
         pairs = zip(recording.starts[:-1].tolist(), recording.starts[1:].tolist(), strict=True)

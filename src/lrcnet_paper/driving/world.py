@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 
 from lrcnet_paper.driving import vehicle
+from lrcnet_paper.driving.appearance import Appearance, sample_appearances
 from lrcnet_paper.driving.camera import Camera
 from lrcnet_paper.driving.drivable import Situation, check_action
-from lrcnet_paper.driving.driver import Driver, pursuit
-from lrcnet_paper.driving.look import Look, sample_looks
+from lrcnet_paper.driving.expert import Expert, pursuit
 from lrcnet_paper.driving.road import GRID, Road, sample_roads
 from lrcnet_paper.driving.vehicle import STEP, State
 
@@ -45,16 +45,16 @@ class World:
             raise ValueError("seeds must name one episode at least, but are empty; pass a list such as [0]")
         self._season, self._mirrored = season, mirrored
         self.seeds = list(seeds)
-        self.road, self.look = self._sampled(self.seeds, length)
-        self.camera = Camera(self.road, self.look)
+        self.road, self.appearance = self._sampled(self.seeds, length)
+        self.camera = Camera(self.road, self.appearance)
         self.state = vehicle.start(len(self.seeds))
 
     def __len__(self) -> int:
         return len(self.seeds)
 
-    def _sampled(self, seeds: Sequence[int], length: float) -> tuple[Road, Look]:
+    def _sampled(self, seeds: Sequence[int], length: float) -> tuple[Road, Appearance]:
         road = sample_roads(seeds, length)
-        return road.mirrored() if self._mirrored else road, sample_looks(seeds, self._season)
+        return road.mirror() if self._mirrored else road, sample_appearances(seeds, self._season)
 
     @property
     def speed(self) -> Tensor:
@@ -66,9 +66,9 @@ class World:
         """Of the lane under the cars, 1/m, (batch,)."""
         return self.road.at(self.road.curvature, self.state.arc)
 
-    def standing(self) -> Tensor:
+    def status(self) -> Tensor:
         """vehicle.RUNNING, LEFT_ROAD, TURNED_AWAY or ARRIVED of each car, (batch,)."""
-        return vehicle.standing(self.road, self.state)
+        return vehicle.drive_status(self.road, self.state)
 
     def situation(self) -> Situation:
         """Where the cars are."""
@@ -88,7 +88,7 @@ class World:
         """What a driver with steady hands and no delay would steer now, 1/m, (batch,)."""
         return pursuit(self.road, self.state.arc, self.state.offset, self.state.heading, preview=0.1)
 
-    def middle(self, car: int) -> Tensor:
+    def centre_line(self, car: int) -> Tensor:
         """The middle of a car's lane on the map, (point, 2), m, one point per metre."""
         points = int(self.road.length / GRID) + 1
         return torch.stack([self.road.x[car, :points], self.road.y[car, :points]], 1)
@@ -105,37 +105,37 @@ class World:
             disturbance: curvature that the wind adds, 1/m, (batch,).
 
         Returns:
-            How each episode stands, as `standing`; cars whose episode is over stay where it ended.
+            How each episode stands, as `status`; cars whose episode is over stay where it ended.
 
         Raises:
             ValueError: for an action of another shape.
         """
         check_action(action, len(self))
-        over = self.standing() != vehicle.RUNNING
+        over = self.status() != vehicle.RUNNING
         after = vehicle.advance(self.road, self.state, action, disturbance)
         pairs = ((getattr(self.state, f.name), getattr(after, f.name)) for f in dataclasses.fields(State))
         self.state = State(*(torch.where(over, old, new) for old, new in pairs))
-        return self.standing()
+        return self.status()
 
-    def driver(self, *, noise: float = 1.0) -> Driver:
+    def expert(self, *, noise: float = 1.0) -> Expert:
         """The drivers of these episodes, with hands as steady as `noise` says; 0 is perfectly steady."""
-        return Driver(self.seeds, self.road.hand, noise=noise)
+        return Expert(self.seeds, self.road.hand, noise=noise)
 
     def restart(self, which: Sequence[int], seeds: Sequence[int]) -> None:
         """Begins new episodes, by their seeds, in some places of the batch."""
         places = torch.tensor(which, dtype=torch.long)
         road, look = self._sampled(seeds, self.road.length)
-        for old, new in ((self.road, road), (self.look, look), (self.state, vehicle.start(len(places)))):
+        for old, new in ((self.road, road), (self.appearance, look), (self.state, vehicle.start(len(places)))):
             for name in (field.name for field in dataclasses.fields(old)):
                 if isinstance(value := getattr(old, name), Tensor):
                     value[places] = getattr(new, name)
         for place, seed in zip(which, seeds, strict=True):
             self.seeds[place] = seed
-        self.camera = Camera(self.road, self.look)
+        self.camera = Camera(self.road, self.appearance)
 
 
 @dataclass(frozen=True)
-class Moment:
+class ExpertStep:
     """One step of a batch of drives, each (batch, ...), taken before the car moves.
 
     Attributes:
@@ -144,7 +144,7 @@ class Moment:
         state: of the cars.
         speed: m/s.
         road_curvature: 1/m.
-        standing: as `World.standing`.
+        status: as `World.status`.
     """
 
     frames: Tensor | None
@@ -152,15 +152,15 @@ class Moment:
     state: State
     speed: Tensor
     road_curvature: Tensor
-    standing: Tensor
+    status: Tensor
 
 
-def drives(world: World, driver: Driver, *, frames: bool = True) -> Iterator[Moment]:
+def expert_drive(world: World, driver: Expert, *, frames: bool = True) -> Iterator[ExpertStep]:
     """The driver's drives through a world, moment by moment, until every episode is over."""
-    standing, time = world.standing(), 0.0
-    while bool((standing == vehicle.RUNNING).any()):
+    status, time = world.status(), 0.0
+    while bool((status == vehicle.RUNNING).any()):
         action, speed = driver.act(world.road, world.state, time), world.speed
         seen = world.frames() if frames else None
-        yield Moment(seen, action, world.state, speed, world.road_curvature, standing)
-        standing = world.step(action, driver.push(time, speed))
+        yield ExpertStep(seen, action, world.state, speed, world.road_curvature, status)
+        status = world.step(action, driver.push(time, speed))
         time += STEP

@@ -2,12 +2,12 @@
 
 from lrcnet_paper.interpret.attention import Box, attention, attention_under_noise, box, similarity
 from lrcnet_paper.interpret.gradient_attention import gradient_attention
-from lrcnet_paper.interpret.neurons import Driven, correlation, drive_and_watch, side, swings, turning_cells
+from lrcnet_paper.interpret.neurons import WatchedDrive, correlation, drive_and_watch, side, swings, turning_cells
 from lrcnet_paper.interpret.scenes import scenes
 
 __all__ = [
     "Box",
-    "Driven",
+    "WatchedDrive",
     "attention",
     "attention_under_noise",
     "box",

@@ -13,8 +13,8 @@ from torch import Tensor
 
 from lrcnet.errors import positive_size
 from lrcnet.interpret.visual_backprop import visual_backprop
-from lrcnet_paper.driving import noisy
-from lrcnet_paper.models.policy import Policy, normalised
+from lrcnet_paper.driving import add_noise
+from lrcnet_paper.models.policy import Policy, normalise_frames
 
 BATCH = 64
 WHISKER = 1.5
@@ -42,7 +42,9 @@ def attention(policy: Policy, frames: Tensor, *, batch: int = BATCH) -> Tensor:
     if not len(frames):
         return torch.zeros(frames.shape[:3])
     parts = torch.split(frames, positive_size("batch", batch))
-    return torch.cat([visual_backprop(policy.conv.layers, normalised(part).permute(0, 3, 1, 2)) for part in parts])
+    return torch.cat(
+        [visual_backprop(policy.conv.layers, normalise_frames(part).permute(0, 3, 1, 2)) for part in parts]
+    )
 
 
 def similarity(first: Tensor, second: Tensor) -> Tensor:
@@ -100,7 +102,7 @@ def attention_under_noise(
     found = []
     for part in torch.split(frames, positive_size("batch", batch)):
         clean = attention(policy, part)
-        shaken = [noisy(part, v, generator) for v, generator in zip(variances, generators, strict=True)]
+        shaken = [add_noise(part, v, generator) for v, generator in zip(variances, generators, strict=True)]
         found.append(torch.stack([similarity(clean, attention(policy, seen)) for seen in shaken]))
     return torch.cat(found, 1)
 

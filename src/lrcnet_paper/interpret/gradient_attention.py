@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from lrcnet.interpret import integrated_gradients
-from lrcnet_paper.models.policy import UNIT, Policy, normalised
+from lrcnet_paper.models.policy import CURVATURE_PER_OUTPUT, Policy, normalise_frames
 
 
 def gradient_attention(policy: Policy, frames: Tensor, *, steps: int = 32) -> Tensor:
@@ -16,7 +16,7 @@ def gradient_attention(policy: Policy, frames: Tensor, *, steps: int = 32) -> Te
 
     Args:
         policy: who steers.
-        frames: (picture, 48, 160, 3), as `normalised` takes them.
+        frames: (picture, 48, 160, 3), as `normalise_frames` takes them.
         steps: as `integrated_gradients`.
 
     Returns:
@@ -25,9 +25,9 @@ def gradient_attention(policy: Policy, frames: Tensor, *, steps: int = 32) -> Te
 
     def curvature(pictures: Tensor) -> Tensor:
         output, _ = policy.layer(policy.conv(pictures).unsqueeze(1))
-        steered: Tensor = policy.head(output)[:, 0, 0] * UNIT
+        steered: Tensor = policy.head(output)[:, 0, 0] * CURVATURE_PER_OUTPUT
         return steered
 
     with torch.enable_grad():
-        found = integrated_gradients(curvature, normalised(frames), steps=steps).abs().sum(-1)
+        found = integrated_gradients(curvature, normalise_frames(frames), steps=steps).abs().sum(-1)
     return found / found.amax((1, 2), keepdim=True).clamp_min(torch.finfo(found.dtype).tiny)

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from lrcnet_paper.driving import ARRIVED, Drivable, Instant, drive
+from lrcnet_paper.driving import ARRIVED, Drivable, PolicyStep, drive
 from lrcnet_paper.models.policy import Policy
 
 CLEAR = 0.5
@@ -21,7 +21,7 @@ Side = Literal["left", "right", "neither"]
 
 
 @dataclass(frozen=True)
-class Driven:
+class WatchedDrive:
     """One closed-loop drive, each (time, ...) in float32.
 
     Attributes:
@@ -47,7 +47,7 @@ class Driven:
 
 def drive_and_watch(
     policy: Policy, world: Drivable, *, noise: float = 0.0, seed: int = 0, steps: int = 6000
-) -> list[Driven]:
+) -> list[WatchedDrive]:
     """Lets a policy drive through a world and records its neurons.
 
     Args:
@@ -61,7 +61,7 @@ def drive_and_watch(
     numbers: list[list[list[float]]] = [[] for _ in range(len(world))]
     states: list[list[Tensor]] = [[] for _ in range(len(world))]
 
-    def watch(now: Instant) -> None:
+    def watch(now: PolicyStep) -> None:
         hidden: Any = now.state[0] if isinstance(now.state, tuple) else now.state
         where = now.situation
         # (layer, car, neuron); of stacked layers the last one is what the read-out sees.
@@ -76,7 +76,7 @@ def drive_and_watch(
     for car, rows in enumerate(numbers):
         x, y, steered, road = torch.tensor(rows).reshape(-1, 4).unbind(1)
         activity = torch.stack(states[car]).float() if rows else torch.zeros(0, policy.head.in_features)
-        driven.append(Driven(x, y, steered, road, activity.clone(), bool(ended.standing[car] == ARRIVED)))
+        driven.append(WatchedDrive(x, y, steered, road, activity.clone(), bool(ended.status[car] == ARRIVED)))
     return driven
 
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from lrcnet.errors import positive_size
-from lrcnet_paper.driving import RUNNING, World, drives
+from lrcnet_paper.driving import RUNNING, World, expert_drive
 
 # Beyond the test roads of any recording, see lrcnet_paper.driving.split_roads.
 FIRST_ROAD = 2 * 10**7 + 10**6
@@ -32,7 +32,7 @@ def scenes(season: str, count: int, *, first_road: int = FIRST_ROAD, length: flo
     """
     roads = min(ROADS, positive_size("count", count))
     world = World(range(first_road, first_road + roads), season=season, length=length)
-    moments = [m for m in drives(world, world.driver(), frames=False) if bool((m.standing == RUNNING).all())]
+    moments = [m for m in expert_drive(world, world.expert(), frames=False) if bool((m.status == RUNNING).all())]
     each = -(-count // roads)
     chosen = [moments[(2 * k + 1) * len(moments) // (2 * each)] for k in range(each)]
     return torch.cat([world.camera.frames(moment.state) for moment in chosen])[:count]

@@ -33,11 +33,11 @@ UNITS = {
 }
 # An output of 1 is the sharpest bend, 25 m in radius, 1/m: states of liquid networks are bounded, and a read-out of
 # ordinary size must reach all that has to be steered.
-UNIT = 0.04
+CURVATURE_PER_OUTPUT = 0.04
 _QUIETEST = 1 / 255
 
 
-def normalised(frames: Tensor) -> Tensor:
+def normalise_frames(frames: Tensor) -> Tensor:
     """Pictures with mean 0 and variance 1, each by itself over rows, columns and colours.
 
     Args:
@@ -125,7 +125,7 @@ class Policy(nn.Module):
         self.head = dense(width, 1)
 
     def forward(self, frames: Tensor, dt: Tensor | None = None) -> Tensor:
-        """Curvature (batch, time), 1/m, of frames (batch, time, 48, 160, 3) as `normalised` takes them."""
+        """Curvature (batch, time), 1/m, of frames (batch, time, 48, 160, 3) as `normalise_frames` takes them."""
         return self.run(frames, dt=dt)[0]
 
     def run(self, frames: Tensor, state: Any = None, *, dt: Tensor | None = None) -> tuple[Tensor, Any]:
@@ -138,7 +138,7 @@ class Policy(nn.Module):
         """
         if frames.ndim != 5:
             raise ValueError(f"frames must have shape (batch, time, 48, 160, 3), but have {tuple(frames.shape)}")
-        pictures = normalised(frames).flatten(0, 1)
+        pictures = normalise_frames(frames).flatten(0, 1)
         if self._in_bfloat16:
             with torch.autocast(frames.device.type, torch.bfloat16):
                 features = self.conv(pictures)
@@ -148,7 +148,7 @@ class Policy(nn.Module):
         # Autocast is for the convolutions, where the time goes; eight bits are not enough to steer by.
         with torch.autocast(frames.device.type, enabled=False):
             output, state = self.layer(features.to(self.head.weight.dtype), state, dt=dt)
-            curvature: Tensor = self.head(output).squeeze(-1) * UNIT
+            curvature: Tensor = self.head(output).squeeze(-1) * CURVATURE_PER_OUTPUT
         return curvature, state
 
     def step(self, frames: Tensor, state: Any = None) -> tuple[Tensor, Any]:

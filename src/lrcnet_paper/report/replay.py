@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lrcnet.errors import DivergenceError, positive_size
-from lrcnet_paper.driving import ARRIVED, LEFT_ROAD, ROAD_WIDTH, RUNNING, STEP, TURNED_AWAY, Drivable, Instant, drive
+from lrcnet_paper.driving import ARRIVED, LEFT_ROAD, ROAD_WIDTH, RUNNING, STEP, TURNED_AWAY, Drivable, PolicyStep, drive
 from lrcnet_paper.driving.vehicle import LARGEST_HEADING
 from lrcnet_paper.interpret import attention
 from lrcnet_paper.models.policy import Policy
@@ -126,7 +126,7 @@ def record_drive(
     places: list[tuple[float, ...]] = []
     states: list[NDArray[Any]] = []
 
-    def watch(now: Instant) -> None:
+    def watch(now: PolicyStep) -> None:
         action = float(now.action[0])
         if not math.isfinite(action):
             raise DivergenceError(
@@ -159,8 +159,8 @@ def record_drive(
         y=y,
         direction=direction,
         activity=np.stack(states),
-        middle=world.middle(0).double().numpy(),
-        standing=int(ended.standing[0]),
+        middle=world.centre_line(0).double().numpy(),
+        standing=int(ended.status[0]),
     )
 
 

@@ -19,13 +19,13 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from lrcnet_paper.driving.camera import HEIGHT, WIDTH
-from lrcnet_paper.driving.recording import Recording, open_recording, record, split_roads
+from lrcnet_paper.driving.recording import DriveRecording, open_recording, record, split_roads
 from lrcnet_paper.driving.windows import Windows
 
 from .sources import cache_folder
 from .task import DataPath, Index, Recipe, Task
 
-UNIT = 0.01
+CURVATURE_UNIT = 0.01
 """1/m."""
 
 LENGTH = 32
@@ -37,7 +37,7 @@ _EDITION = "4"
 def _errors(output: Tensor, target: Tensor) -> Tensor:
     if output.shape != target.shape:
         raise ValueError(f"output must have the target's shape {tuple(target.shape)}; got {tuple(output.shape)}")
-    return ((output - target) / UNIT) ** 2
+    return ((output - target) / CURVATURE_UNIT) ** 2
 
 
 def curvature_loss(output: Tensor, target: Tensor) -> Tensor:
@@ -58,10 +58,10 @@ def weighted_curvature_loss(output: Tensor, target: Tensor) -> Tensor:
     >>> weighted_curvature_loss(torch.tensor([0.01, 0.05]), torch.tensor([0.0, 0.04]))
     tensor(2.0000)
     """
-    return (target.abs() / UNIT * _errors(output, target)).mean()
+    return (target.abs() / CURVATURE_UNIT * _errors(output, target)).mean()
 
 
-class Drives(Dataset[tuple[Tensor, None, Tensor]]):
+class WindowSamples(Dataset[tuple[Tensor, None, Tensor]]):
     """Windows of a recording as a split: `(frames, None, curvature)`, read from the disk when they are asked for.
 
     Args:
@@ -91,11 +91,11 @@ class Drives(Dataset[tuple[Tensor, None, Tensor]]):
             return self._windows.balanced(self._count, generator)
         return torch.randperm(self._count, generator=generator)
 
-    def spread(self, count: int) -> Drives:
+    def spread(self, count: int) -> WindowSamples:
         """An epoch of so many windows; of all of them if it is balanced."""
-        return Drives(self._windows, min(count, self._count), balanced=self._balanced).to(self._device)
+        return WindowSamples(self._windows, min(count, self._count), balanced=self._balanced).to(self._device)
 
-    def to(self, device: torch.device) -> Drives:
+    def to(self, device: torch.device) -> WindowSamples:
         """The same windows, handed out on a device."""
         self._device = device
         return self
@@ -107,15 +107,15 @@ class _World:
 
     roads: dict[str, int]
     windows: dict[str, int]
-    make: Callable[[Path, range], Recording]
+    make: Callable[[Path, range], DriveRecording]
     notes: str
 
 
-def _own(length: float) -> Callable[[Path, range], Recording]:
+def _own(length: float) -> Callable[[Path, range], DriveRecording]:
     return lambda folder, roads: record(folder, roads, season="mixed", length=length)
 
 
-def _car_racing(folder: Path, roads: range) -> Recording:
+def _car_racing(folder: Path, roads: range) -> DriveRecording:
     from lrcnet_paper.driving.car_racing import record_car_racing
 
     return record_car_racing(folder, roads)
@@ -144,7 +144,7 @@ _WORLDS = {
 
 
 @lru_cache(maxsize=8)
-def recording(variant: str, split: str) -> Recording:
+def recording(variant: str, split: str) -> DriveRecording:
     """The recording of a variant's split, made when it is not in the user's cache folder yet.
 
     Several processes may ask at once: each makes its own copy aside, and the first to finish wins.
@@ -162,10 +162,10 @@ def recording(variant: str, split: str) -> Recording:
     return open_recording(folder)
 
 
-def _load(variant: str, split: str, data: DataPath | None) -> Drives:
+def _load(variant: str, split: str, data: DataPath | None) -> WindowSamples:
     # Windows of training overlap, so that a bend is seen from many moments; judged ones follow each other.
     windows = Windows(recording(variant, split), LENGTH, stride=4 if split == "train" else LENGTH)
-    return Drives(windows, _WORLDS[variant].windows[split], balanced=split == "train")
+    return WindowSamples(windows, _WORLDS[variant].windows[split], balanced=split == "train")
 
 
 def _task(variant: str, world: _World) -> Task:

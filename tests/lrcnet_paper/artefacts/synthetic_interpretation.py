@@ -9,7 +9,7 @@ from lrcnet_paper.artefacts import correlation
 from lrcnet_paper.artefacts.activity import cells as activity
 from lrcnet_paper.artefacts.attention import similarity as attention
 from lrcnet_paper.artefacts.attention.figures import packed
-from lrcnet_paper.interpret import Driven, box
+from lrcnet_paper.interpret import WatchedDrive, box
 
 # How similar the attention stays, and how closely neurons follow the road.
 LEVELS = {"lstm": 0.4, "gru": 0.36, "mgu": 0.32, "lrcu-a": 0.5, "lrcu-s": 0.7}
@@ -52,7 +52,7 @@ def drive(level, neurons):
     heading = torch.cumsum(curvature * 1000 / 600, 0)
     step = 1000 / 600
     x, y = torch.cumsum(step * heading.cos(), 0), torch.cumsum(step * heading.sin(), 0)
-    return Driven(x, y, curvature, curvature, activity, True)
+    return WatchedDrive(x, y, curvature, curvature, activity, True)
 
 
 def interpreted(run):

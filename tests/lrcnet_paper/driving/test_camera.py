@@ -5,7 +5,7 @@ import hashlib
 import pytest
 import torch
 
-from lrcnet_paper.driving import STEP, Camera, State, World, from_curvature, sample_looks
+from lrcnet_paper.driving import STEP, Camera, State, World, roads_from_curvature, sample_appearances
 from lrcnet_paper.driving.camera import _COLUMN, _ROW, CAMERA_AHEAD, CAMERA_HEIGHT, FOCAL, HORIZON, _fraction_, _painted
 
 
@@ -51,7 +51,11 @@ def test_distance_from_the_lane_is_true_to_a_brute_force_search() -> None:
 
 
 def test_the_edge_line_lies_where_a_pinhole_puts_it() -> None:
-    frame = Camera(from_curvature(torch.zeros(1, 400)), sample_looks([3], "summer")).frames(place(20.0))[0].float()
+    frame = (
+        Camera(roads_from_curvature(torch.zeros(1, 400)), sample_appearances([3], "summer"))
+        .frames(place(20.0))[0]
+        .float()
+    )
     for row in (46, 40, 32):
         distance = FOCAL * CAMERA_HEIGHT / (row + 0.5 - HORIZON)
         column = 79.5 + 1.75 * FOCAL / distance
@@ -92,8 +96,8 @@ def test_seasons_differ_and_looks_vary() -> None:
 
 def test_worn_paint_is_fainter_and_snow_covers_the_road() -> None:
     def frame(season: str, wear: float, snow: float) -> torch.Tensor:
-        road = from_curvature(torch.zeros(1, 400), wear=wear, snow=snow)
-        return Camera(road, sample_looks([4], season)).frames(place(20.0))[0].float()
+        road = roads_from_curvature(torch.zeros(1, 400), wear=wear, snow=snow)
+        return Camera(road, sample_appearances([4], season)).frames(place(20.0))[0].float()
 
     fresh, worn = frame("summer", 0.0, 0.0), frame("summer", 1.0, 0.0)
     assert (fresh - worn).clamp_min(0)[20:].mean() > 0.5
@@ -125,7 +129,7 @@ def test_the_picture_moves_smoothly() -> None:
 
 def test_road_and_look_must_be_of_one_size() -> None:
     with pytest.raises(ValueError, match="they have 1 and 2"):
-        Camera(from_curvature(torch.zeros(1, 400)), sample_looks([1, 2]))
+        Camera(roads_from_curvature(torch.zeros(1, 400)), sample_appearances([1, 2]))
 
 
 def test_a_place_in_the_texture_never_lies_beyond_it() -> None:

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tests.lrcnet_paper.driving.needs import needs_world
 
 from lrcnet_paper.driving import ARRIVED, LEFT_ROAD, RUNNING, TURNED_AWAY, drive
 from lrcnet_paper.driving.car_racing import CarRacingWorld, record_car_racing
 from lrcnet_paper.driving.windows import Windows
 from lrcnet_paper.models.policy import Policy
+from tests.lrcnet_paper.driving.needs import needs_world
 
 
 @pytest.fixture(autouse=True)
@@ -76,10 +76,10 @@ def test_steering_to_a_side_moves_the_car_there_and_the_picture_to_the_other(sid
 def test_the_driver_keeps_to_the_track_for_a_whole_lap() -> None:
     world = CarRacingWorld([3, 14], length=1200.0)
     worst = torch.zeros(2, dtype=torch.float64)
-    while bool((world.standing() == RUNNING).any()):
+    while bool((world.status() == RUNNING).any()):
         world.step(world.advice())
         worst = torch.maximum(worst, world.state.offset.abs())
-    assert world.standing().tolist() == [ARRIVED, ARRIVED]
+    assert world.status().tolist() == [ARRIVED, ARRIVED]
     assert worst.max() < 0.3
 
 
@@ -110,8 +110,8 @@ def test_who_leaves_the_track_stays_there() -> None:
     world = CarRacingWorld([1, 2], length=300.0)
     for _ in range(200):
         world.step(torch.tensor([0.08, world.advice()[1].item()]))
-    assert world.standing()[0] in (LEFT_ROAD, TURNED_AWAY)
-    assert world.standing()[1] == RUNNING
+    assert world.status()[0] in (LEFT_ROAD, TURNED_AWAY)
+    assert world.status()[1] == RUNNING
     before = world.poses()
     world.step(torch.tensor([-0.08, 0.0]))
     assert torch.equal(world.poses()[0], before[0])

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from lrcnet_paper.driving import LEFT_ROAD, RUNNING, TURNED_AWAY, World, drive, noisy
+from lrcnet_paper.driving import LEFT_ROAD, RUNNING, TURNED_AWAY, World, add_noise, drive
 
 
 def straight_on(frames, state):
@@ -26,7 +26,7 @@ def test_the_driver_arrives_everywhere_and_straight_on_does_not():
     assert not drive(good, advised(good)).crashed.any()
     bad = drive(World(roads, length=150.0), straight_on)
     assert bad.crashed.float().mean() > 0.5
-    assert set(bad.standing[bad.crashed].tolist()) <= {LEFT_ROAD, TURNED_AWAY}
+    assert set(bad.status[bad.crashed].tolist()) <= {LEFT_ROAD, TURNED_AWAY}
 
 
 def test_a_drive_does_not_depend_on_who_else_drives():
@@ -55,21 +55,21 @@ def test_the_policy_sees_only_those_who_still_drive_and_its_state_follows_them()
 def test_steps_are_limited_and_the_rest_counts_as_running():
     ended = drive(World([500, 501], length=500.0), straight_on, steps=3)
     assert ended.steps.tolist() == [3, 3]
-    assert ended.standing.tolist() == [RUNNING, RUNNING]
+    assert ended.status.tolist() == [RUNNING, RUNNING]
     assert not ended.crashed.any()
 
 
 def test_noise_has_the_variance_it_says_before_it_is_clipped():
     grey = torch.full((8, 48, 160, 3), 128, dtype=torch.uint8)
-    found = noisy(grey, 0.01, torch.Generator().manual_seed(0))
+    found = add_noise(grey, 0.01, torch.Generator().manual_seed(0))
     assert found.var().item() == pytest.approx(0.01, rel=0.02)
-    strong = noisy(grey, 0.2, torch.Generator().manual_seed(0))
+    strong = add_noise(grey, 0.2, torch.Generator().manual_seed(0))
     assert strong.min() == 0
     assert strong.max() == 1
-    torch.testing.assert_close(found, noisy(grey, 0.01, torch.Generator().manual_seed(0)))
-    assert noisy(grey, 0.0) is grey
+    torch.testing.assert_close(found, add_noise(grey, 0.01, torch.Generator().manual_seed(0)))
+    assert add_noise(grey, 0.0) is grey
     with pytest.raises(ValueError, match=r"a variance, so it must be at least 0, but is -0\.1"):
-        noisy(grey, -0.1)
+        add_noise(grey, -0.1)
 
 
 def test_left_is_left_on_the_map():
@@ -77,7 +77,7 @@ def test_left_is_left_on_the_map():
     for _ in range(20):
         world.step(world.advice())
     before = world.situation()
-    middle = world.middle(0)
+    middle = world.centre_line(0)
     assert middle.shape == (101, 2)
     for _ in range(10):
         world.step(world.advice() + 0.02)

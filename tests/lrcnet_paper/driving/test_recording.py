@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from lrcnet_paper.driving import STEP, Recording, Windows, World, drives, open_recording, record, split_roads
+from lrcnet_paper.driving import STEP, DriveRecording, Windows, World, expert_drive, open_recording, record, split_roads
 
 ROADS = [3, 4, 5, 6, 7]
 
@@ -26,7 +26,7 @@ def test_frames_and_labels_are_those_of_the_drive(folder) -> None:
     start, end = recording.starts[which : which + 2]
     assert set(recording.road[start:end]) == {6}
     world = World([6], length=70.0)
-    moments = list(drives(world, world.driver()))
+    moments = list(expert_drive(world, world.expert()))
     assert len(moments) == end - start
     for time in (0, 50, len(moments) - 1):
         moment = moments[time]
@@ -35,7 +35,7 @@ def test_frames_and_labels_are_those_of_the_drive(folder) -> None:
         assert recording.curvature[start + time] == pytest.approx(moment.action.item(), abs=1e-7)
         assert recording.offset[start + time] == pytest.approx(moment.state.offset.item(), abs=1e-7)
         assert recording.speed[start + time] == pytest.approx(moment.speed.item(), rel=1e-6)
-    assert set(recording.season[start:end]) == {int(world.look.winter.item())}
+    assert set(recording.season[start:end]) == {int(world.appearance.winter.item())}
 
 
 def test_the_batch_size_changes_no_byte(folder, tmp_path) -> None:
@@ -85,11 +85,11 @@ def test_windows_stay_within_a_drive(folder) -> None:
 
 def test_bends_are_drawn_as_often_as_straight_road() -> None:
     world = World(range(40), length=300.0)
-    moments = list(drives(world, world.driver(), frames=False))
+    moments = list(expert_drive(world, world.expert(), frames=False))
     bend = torch.stack([moment.road_curvature for moment in moments], 1).float().numpy()
     count = bend.size
     unused = np.zeros(count, np.float32)
-    recording = Recording(
+    recording = DriveRecording(
         np.broadcast_to(np.uint8(0), (count, 48, 160, 3)),
         bend.ravel(),
         unused,

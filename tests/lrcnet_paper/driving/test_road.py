@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from lrcnet_paper.driving import from_curvature, sample_roads
+from lrcnet_paper.driving import roads_from_curvature, sample_roads
 from lrcnet_paper.driving.road import SIGHT, SMALLEST_RADIUS, _clothoids
 
 
@@ -31,14 +31,16 @@ def test_curvature_is_piecewise_linear_and_continuous() -> None:
 
 def test_positions_follow_an_arc_exactly() -> None:
     radius, arc = 40.0, torch.arange(400, dtype=torch.float64)
-    road = from_curvature(torch.full((1, 400), 1 / radius, dtype=torch.float64))
+    road = roads_from_curvature(torch.full((1, 400), 1 / radius, dtype=torch.float64))
     torch.testing.assert_close(road.x[0], radius * (arc / radius).sin(), rtol=0, atol=1e-6)
     torch.testing.assert_close(road.y[0], radius * (1 - (arc / radius).cos()), rtol=0, atol=1e-6)
 
 
 def test_a_pose_between_grid_points_lies_on_the_arc() -> None:
     radius, arc = 25.0, torch.tensor([10.3], dtype=torch.float64)
-    x, y, yaw = from_curvature(torch.full((1, 400), 1 / radius)).pose(arc, torch.tensor([2.0]), torch.tensor([0.1]))
+    x, y, yaw = roads_from_curvature(torch.full((1, 400), 1 / radius)).pose(
+        arc, torch.tensor([2.0]), torch.tensor([0.1])
+    )
     # 2 m to the left of the lane is 2 m nearer to the centre of the circle.
     turned = arc / radius
     torch.testing.assert_close(x, (radius - 2) * turned.sin(), rtol=0, atol=1e-4)
@@ -79,4 +81,4 @@ def test_bad_roads_are_refused() -> None:
     with pytest.raises(ValueError, match="length must be at least 1 m, but is 0"):
         sample_roads([1], 0.0)
     with pytest.raises(ValueError, match="make the road longer"):
-        from_curvature(torch.zeros(1, SIGHT))
+        roads_from_curvature(torch.zeros(1, SIGHT))

@@ -13,10 +13,10 @@ from lrcnet_paper.driving import (
     TURNED_AWAY,
     State,
     advance,
-    from_curvature,
+    roads_from_curvature,
     sample_roads,
 )
-from lrcnet_paper.driving.vehicle import STEERING_RATE, WHEELBASE, standing, start
+from lrcnet_paper.driving.vehicle import STEERING_RATE, WHEELBASE, drive_status, start
 
 
 def test_road_coordinates_agree_with_the_bicycle_on_the_map() -> None:
@@ -41,7 +41,7 @@ def test_road_coordinates_agree_with_the_bicycle_on_the_map() -> None:
 
 
 def test_steering_turns_no_faster_than_its_limit() -> None:
-    road, state = from_curvature(torch.zeros(1, 400)), start(1)
+    road, state = roads_from_curvature(torch.zeros(1, 400)), start(1)
     before = state.steering
     for _ in range(5):
         state = advance(road, state, torch.tensor([1.0]))
@@ -50,7 +50,7 @@ def test_steering_turns_no_faster_than_its_limit() -> None:
 
 
 def test_the_curvature_asked_for_is_driven() -> None:
-    road, state = from_curvature(torch.full((1, 400), 0.02)), start(1)
+    road, state = roads_from_curvature(torch.full((1, 400), 0.02)), start(1)
     state = State(state.arc, state.offset, state.heading, torch.tensor([math.atan(0.02 * WHEELBASE)]).double())
     for _ in range(150):
         state = advance(road, state, torch.tensor([0.02]))
@@ -68,6 +68,6 @@ def test_the_curvature_asked_for_is_driven() -> None:
     ],
 )
 def test_an_episode_ends_as_in_vista(arc: float, offset: float, heading: float, outcome: int) -> None:
-    road = from_curvature(torch.zeros(1, 400))
+    road = roads_from_curvature(torch.zeros(1, 400))
     place = torch.tensor([[arc], [offset], [heading], [0.0]], dtype=torch.float64)
-    assert standing(road, State(*place)).item() == outcome
+    assert drive_status(road, State(*place)).item() == outcome

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tests.lrcnet_paper.driving.needs import needs_world
 
 from lrcnet_paper.driving import ARRIVED, LEFT_ROAD, RUNNING, TURNED_AWAY, World, drive
-from lrcnet_paper.driving.trace import FILES, record_trace
+from lrcnet_paper.driving.vista_trace import FILES, record_trace
 from lrcnet_paper.driving.vista_world import RecordedVistaWorld, VistaWorld
 from lrcnet_paper.models.policy import Policy
+from tests.lrcnet_paper.driving.needs import needs_world
 
 pytestmark = pytest.mark.slow
 
@@ -38,7 +38,7 @@ def test_at_rest_it_shows_what_our_own_camera_shows(trace: Path) -> None:
 
 def test_the_recorded_path_is_the_road_we_recorded_on(trace: Path) -> None:
     world = World([7], season="summer", length=180.0)
-    middle, recorded = world.middle(0), VistaWorld([trace]).middle(0)
+    middle, recorded = world.centre_line(0), VistaWorld([trace]).centre_line(0)
     # Their map leads to the north where ours leads to the east.
     turned = torch.stack([recorded[:, 1], -recorded[:, 0]], 1)
     assert torch.cdist(turned, middle).amin(1).max() < 1.0
@@ -75,11 +75,11 @@ def test_a_policy_drives_three_hundred_steps(trace: Path) -> None:
 
 def test_left_alone_it_is_lost_and_with_advice_it_arrives(trace: Path) -> None:
     lost = drive(VistaWorld([trace]), lambda frames, state: (torch.full((len(frames),), 0.05), state))
-    assert lost.standing[0] in (LEFT_ROAD, TURNED_AWAY)
+    assert lost.status[0] in (LEFT_ROAD, TURNED_AWAY)
     world = VistaWorld([trace], length=20.0)
-    while world.standing()[0] == RUNNING:
+    while world.status()[0] == RUNNING:
         world.step(world.advice())
-    assert world.standing()[0] == ARRIVED
+    assert world.status()[0] == ARRIVED
 
 
 def test_one_world_may_go_while_another_one_drives(trace: Path) -> None:
@@ -161,7 +161,7 @@ class Hidden:
         if name == {hidden!r}:
             raise {kind}("no " + name)
 sys.meta_path.insert(0, Hidden())
-from lrcnet.driving import make_world
+from lrcnet_paper.driving import make_world
 try:
     make_world("vista", [1])
 except ImportError as error:

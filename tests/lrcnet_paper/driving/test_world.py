@@ -3,12 +3,12 @@
 import pytest
 import torch
 
-from lrcnet_paper.driving import RUNNING, State, World, drives
+from lrcnet_paper.driving import RUNNING, State, World, expert_drive
 
 
 def test_a_mirrored_road_gives_the_mirrored_drive() -> None:
     world, mirror = World([1, 2, 3], length=150.0), World([1, 2, 3], length=150.0, mirrored=True)
-    pairs = zip(drives(world, world.driver()), drives(mirror, mirror.driver()), strict=True)
+    pairs = zip(expert_drive(world, world.expert()), expert_drive(mirror, mirror.expert()), strict=True)
     for i, (one, other) in enumerate(pairs):
         assert torch.equal(one.action, -other.action)
         assert torch.equal(one.state.offset, -other.state.offset)
@@ -37,8 +37,8 @@ def test_a_car_stays_where_its_episode_ended() -> None:
     world = World([1, 2, 3], length=50.0)
     away = torch.tensor([0.08, -0.08, 0.0])
     for _ in range(400):
-        standing = world.step(away)
-    assert (standing[:2] != RUNNING).all()
+        status = world.step(away)
+    assert (status[:2] != RUNNING).all()
     before = world.state
     world.step(-away)
     assert torch.equal(world.state.offset[:2], before.offset[:2])

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
-from tests.lrcnet_paper.driving.needs import needs_world
 
 from lrcnet_paper.driving import ARRIVED, LEFT_ROAD, RUNNING, TURNED_AWAY, Drivable, drive, make_world
+from tests.lrcnet_paper.driving.needs import needs_world
 
 WORLDS = ["own", "carracing", pytest.param("vista", marks=pytest.mark.slow)]
 
@@ -28,14 +28,14 @@ def test_everything_has_its_shape_and_type(name: str) -> None:
     frames = world.frames()
     assert frames.shape == (2, 48, 160, 3)
     assert frames.dtype == torch.uint8
-    assert world.standing().tolist() == [RUNNING, RUNNING]
+    assert world.status().tolist() == [RUNNING, RUNNING]
     assert world.advice().shape == (2,)
     for value in vars(world.situation()).values():
         assert value.shape == (2,)
         assert value.dtype == torch.float64
         assert value.isfinite().all()
     assert world.step(torch.zeros(2)).tolist() == [RUNNING, RUNNING]
-    middle = world.middle(1)
+    middle = world.centre_line(1)
     assert middle.ndim == 2
     assert middle.shape[1] == 2
     assert 18 < (middle.diff(dim=0) ** 2).sum(1).sqrt().sum() < 30
@@ -73,24 +73,24 @@ def test_on_the_map_the_car_is_where_offset_and_heading_say(name: str) -> None:
         world.step(world.advice() + torch.tensor([0.01, -0.01]))
     now = world.situation()
     for car in range(2):
-        gap = world.middle(car) - torch.stack([now.x[car], now.y[car]])
+        gap = world.centre_line(car) - torch.stack([now.x[car], now.y[car]])
         assert (gap**2).sum(1).min().sqrt() == pytest.approx(now.offset[car].abs().item(), abs=0.35)
 
 
 def test_the_driver_gets_on_for_three_hundred_steps(name: str) -> None:
     world = make_world(name, [5, 6], length=200.0)
-    ended = drive(world, lambda frames, state: (world.advice()[world.standing() == RUNNING], state), steps=1500)
+    ended = drive(world, lambda frames, state: (world.advice()[world.status() == RUNNING], state), steps=1500)
     assert not ended.crashed.any()
-    assert ended.standing.tolist() == [ARRIVED, ARRIVED]
+    assert ended.status.tolist() == [ARRIVED, ARRIVED]
     assert ended.steps.min() > 300
 
 
 def test_who_is_lost_stays_where_it_was_lost(name: str) -> None:
     world = straight(name)
     for _ in range(60):
-        standing = world.step(torch.stack([torch.tensor(0.08, dtype=torch.float64), world.advice()[1].double()]))
-    assert standing[0] in (LEFT_ROAD, TURNED_AWAY)
-    assert standing[1] == RUNNING
+        status = world.step(torch.stack([torch.tensor(0.08, dtype=torch.float64), world.advice()[1].double()]))
+    assert status[0] in (LEFT_ROAD, TURNED_AWAY)
+    assert status[1] == RUNNING
     before, seen = world.situation(), world.frames()
     world.step(torch.tensor([-0.08, 0.0]))
     after = world.situation()

@@ -6,7 +6,7 @@ import torch
 
 from lrcnet_paper.driving import RUNNING, World, drive
 from lrcnet_paper.interpret import correlation, drive_and_watch, scenes, side, swings, turning_cells
-from lrcnet_paper.models.policy import UNIT, Policy
+from lrcnet_paper.models.policy import CURVATURE_PER_OUTPUT, Policy
 
 
 @pytest.mark.parametrize("model", ["lrcu-s", "lstm"])
@@ -21,7 +21,7 @@ def test_a_watched_drive_is_the_drive(model: str) -> None:
     np.testing.assert_allclose(found[1].curvature.numpy(), steered, rtol=1e-3, atol=1e-6)
     with torch.no_grad():
         read = policy.head(found[1].activity if model == "lstm" else policy.layer.cells[0].read_out(found[1].activity))
-    torch.testing.assert_close(read[:, 0] * UNIT, found[1].curvature, rtol=1e-4, atol=1e-6)
+    torch.testing.assert_close(read[:, 0] * CURVATURE_PER_OUTPUT, found[1].curvature, rtol=1e-4, atol=1e-6)
     assert 3 < found[0].metres < 12
     assert not found[0].arrived
 

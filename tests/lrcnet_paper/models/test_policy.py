@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 
 from lrcnet_paper.models import parameter_count
-from lrcnet_paper.models.policy import UNITS, ConvHead, Policy, normalised
+from lrcnet_paper.models.policy import UNITS, ConvHead, Policy, normalise_frames
 
 
 def frames(*shape: int) -> Tensor:
@@ -59,12 +59,12 @@ def test_the_recurrent_part_has_8000_parameters(model: str, count: int) -> None:
 
 def test_pictures_are_normalised_one_by_one() -> None:
     bright = torch.rand(3, 2, 48, 160, 3) * torch.tensor([0.1, 0.5, 1.0]).view(3, 1, 1, 1, 1)
-    flat = normalised(bright).flatten(2)
+    flat = normalise_frames(bright).flatten(2)
     torch.testing.assert_close(flat.mean(2), torch.zeros(3, 2), rtol=0, atol=1e-5)
     torch.testing.assert_close(flat.var(2, correction=0), torch.ones(3, 2), rtol=0, atol=1e-4)
-    assert torch.equal(normalised(torch.full((48, 160, 3), 7, dtype=torch.uint8)), torch.zeros(48, 160, 3))
+    assert torch.equal(normalise_frames(torch.full((48, 160, 3), 7, dtype=torch.uint8)), torch.zeros(48, 160, 3))
     bytes_, floats = frames(2), frames(2) / 255
-    torch.testing.assert_close(normalised(bytes_), normalised(floats))
+    torch.testing.assert_close(normalise_frames(bytes_), normalise_frames(floats))
 
 
 @pytest.mark.parametrize("model", UNITS)
@@ -98,9 +98,9 @@ def test_half_precision_is_for_the_convolutions_only(model: str) -> None:
 
 def test_bad_frames_are_named() -> None:
     with pytest.raises(ValueError, match=r"must have shape \(\.\.\., 48, 160, 3\)"):
-        normalised(torch.zeros(3, 48, 160))
+        normalise_frames(torch.zeros(3, 48, 160))
     with pytest.raises(ValueError, match="must be uint8, or floating point"):
-        normalised(torch.zeros(48, 160, 3, dtype=torch.int32))
+        normalise_frames(torch.zeros(48, 160, 3, dtype=torch.int32))
     with pytest.raises(ValueError, match=r"must have shape \(batch, time, 48, 160, 3\)"):
         Policy("gru")(frames(2))
     with pytest.raises(ValueError, match="model must be one of"):

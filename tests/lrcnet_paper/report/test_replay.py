@@ -28,7 +28,7 @@ def test_a_recorded_drive_is_the_drive(policy):
 
     ended = drive(world, policy.step, noise=0.1, seed=4, watch=watch)
     assert replay.steps == int(ended.steps[0])
-    assert replay.standing == int(ended.standing[0])
+    assert replay.standing == int(ended.status[0])
     np.testing.assert_array_equal(replay.action, steered)
     assert replay.pictures.shape == (-(-replay.steps // 2), 48, 160, 3)
     np.testing.assert_array_equal(replay.pictures[1], (seen[2] * 255).round().byte().numpy())

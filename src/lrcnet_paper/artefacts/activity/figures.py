@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from torch import Tensor
 
-    from lrcnet_paper.interpret import Driven
+    from lrcnet_paper.interpret import WatchedDrive
 
 POINTS = 301
 MAP = "viridis"
 
 
-def thinned_drive(driven: Driven, cells: Mapping[str, int], r: Tensor) -> dict[str, Any]:
+def thinned_drive(driven: WatchedDrive, cells: Mapping[str, int], r: Tensor) -> dict[str, Any]:
     """A drive's path in 0.1 m, and the activity of some cells from 0 (lowest) to 255 (highest), as base64.
 
     Args:

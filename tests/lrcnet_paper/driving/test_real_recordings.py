@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lrcnet_paper.driving.own import curvature_of_steering, from_folder, from_jpegs
+from lrcnet_paper.driving.real_recordings import curvature_of_steering, from_folder, from_jpegs
 
 Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed: pip install 'lrcnet[driving]'")
 

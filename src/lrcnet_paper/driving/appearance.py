@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from lrcnet.errors import one_of
-from lrcnet_paper.driving.chance import between, uniforms
+from lrcnet_paper.driving.seeded_random import between, uniforms
 from lrcnet_paper.driving.textures import ALONG, SEASONS, VARIANTS
 
 _STREAM = 4
@@ -24,7 +24,7 @@ _HILLS = ((112, 140, 136), (164, 174, 188)), ((16, 16, 16), (14, 12, 12))
 
 
 @dataclass(frozen=True)
-class Look:
+class Appearance:
     """The appearance of a batch of episodes. Colours are (batch, 3), 0 to 255; everything else (batch,).
 
     Attributes:
@@ -65,7 +65,7 @@ class Look:
         return len(self.winter)
 
 
-def sample_looks(seeds: Sequence[int], season: str = "mixed") -> Look:
+def sample_appearances(seeds: Sequence[int], season: str = "mixed") -> Appearance:
     """Appearances by their seeds.
 
     Args:
@@ -75,7 +75,7 @@ def sample_looks(seeds: Sequence[int], season: str = "mixed") -> Look:
     Raises:
         ValueError: for another season.
 
-    >>> sample_looks([1, 2], "winter").winter
+    >>> sample_appearances([1, 2], "winter").winter
     tensor([1., 1.])
     """
     one_of("season", season, (*SEASONS, "mixed"))
@@ -97,7 +97,7 @@ def sample_looks(seeds: Sequence[int], season: str = "mixed") -> Look:
     sky_high = torch.lerp(colour(_SKY_HIGH, 8), sky_low.mean(1, keepdim=True) * 0.9 * grey, overcast)
     sky_low = torch.lerp(sky_low, sky_low.mean(1, keepdim=True) * grey, overcast)
     warmth = between(-0.06, 0.06, u[:, 15:16]) * torch.tensor([1.0, 0.2, -1.0])
-    return Look(
+    return Appearance(
         winter=winter,
         texture=winter.long() * VARIANTS + (u[:, 2] * VARIANTS).long(),
         texture_start=u[:, 3] * ALONG,

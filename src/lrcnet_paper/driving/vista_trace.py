@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from lrcnet_paper.driving.camera import CAMERA_HEIGHT, FOCAL, HEIGHT, HORIZON, WIDTH, Camera, Lens
 from lrcnet_paper.driving.recording import FolderPath
-from lrcnet_paper.driving.trace_video import write_video
 from lrcnet_paper.driving.vehicle import STEP
-from lrcnet_paper.driving.world import World, drives
+from lrcnet_paper.driving.vista_video import write_video
+from lrcnet_paper.driving.world import World, expert_drive
 
 CAMERA = "camera_front"
 FILES = (f"{CAMERA}.avi", f"{CAMERA}.csv", "speed.csv", "imu.csv", "params.xml")
@@ -42,7 +42,7 @@ def record_trace(
     Args:
         folder: where the trace is kept; made if it is not there. A second takes about 0.5 MB.
         seed, season, length: as `World` has them.
-        noise: of the driver, as `World.driver`; the path that is driven here is the one to be kept to in VISTA.
+        noise: of the driver, as `World.expert`; the path that is driven here is the one to be kept to in VISTA.
 
     Returns:
         The folder.
@@ -60,12 +60,12 @@ def record_trace(
         return target
     target.mkdir(parents=True, exist_ok=True)
     world = World([seed], season=season, length=length)
-    camera = Camera(world.road, world.look, LENS)
+    camera = Camera(world.road, world.appearance, LENS)
     speed: list[float] = []
     direction: list[float] = []
 
     def pictures() -> Iterator[NDArray[np.uint8]]:
-        for moment in drives(world, world.driver(noise=noise), frames=False):
+        for moment in expert_drive(world, world.expert(noise=noise), frames=False):
             speed.append(moment.speed.item())
             direction.append(world.situation().direction.item())
             yield camera.frames(moment.state)[0].numpy()
@@ -138,7 +138,7 @@ def open_trace(folder: FolderPath) -> Optics:
     if missing:
         raise FileNotFoundError(
             f"{source.name} must be a trace with the files {', '.join(FILES)}, but lacks {', '.join(missing)}; "
-            "record one with lrcnet_paper.driving.trace.record_trace"
+            "record one with lrcnet_paper.driving.vista_trace.record_trace"
         )
     for name, columns, skipped in ((f"{CAMERA}.csv", 2, 1), ("speed.csv", 2, 0), ("imu.csv", 7, 0)):
         _check_numbers(source / name, columns, skipped)

@@ -1,4 +1,4 @@
-"""A contact sheet of what the camera shows: `python -m lrcnet_paper.driving.sheet FILE` (needs Pillow)."""
+"""A contact sheet of what the camera shows: `python -m lrcnet_paper.driving.own_world_contact_sheet FILE` (needs Pillow)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from lrcnet_paper.driving.appearance import sample_appearances
 from lrcnet_paper.driving.camera import HEIGHT, WIDTH, Camera
-from lrcnet_paper.driving.look import sample_looks
-from lrcnet_paper.driving.road import SIGHT, Road, from_curvature
+from lrcnet_paper.driving.road import SIGHT, Road, roads_from_curvature
 from lrcnet_paper.driving.vehicle import State
 
 SCENES: dict[str, tuple[float, float, float, float, float]] = {
@@ -35,7 +35,7 @@ def scene(name: str) -> tuple[Road, State]:
     bend = first * ((arc - START - 6) / 12).clamp(0, 1)
     if second:
         bend = bend + (second - first) * ((arc - START - 45) / 24).clamp(0, 1)
-    road = from_curvature(bend[None], wear=wear, snow=0.85 if "snow" in name else 0.0)
+    road = roads_from_curvature(bend[None], wear=wear, snow=0.85 if "snow" in name else 0.0)
     place = torch.tensor([[START], [offset], [heading], [0.0]], dtype=torch.float64)
     return road, State(*place)
 
@@ -48,7 +48,7 @@ def sheet(looks: int = 2) -> Tensor:
         row = []
         for season in ("summer", "winter"):
             for seed in range(looks):
-                look = sample_looks([100 + 17 * seed + len(name)], season)
+                look = sample_appearances([100 + 17 * seed + len(name)], season)
                 row.append(Camera(road, look).frames(state)[0])
         rows.append(torch.cat(row, 1))
     return torch.cat(rows)

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tests.lrcnet_paper.driving.needs import refuse
 
 from lrcnet_paper.driving import World
-from lrcnet_paper.driving.trace import FILES, LENS, ROI, open_trace, record_trace
-from lrcnet_paper.driving.trace_video import TraceVideo, write_video
+from lrcnet_paper.driving.vista_trace import FILES, LENS, ROI, open_trace, record_trace
+from lrcnet_paper.driving.vista_video import TraceVideo, write_video
+from tests.lrcnet_paper.driving.needs import refuse
 
 pytestmark = pytest.mark.slow
 

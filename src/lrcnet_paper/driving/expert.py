@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from lrcnet_paper.driving.chance import between, uniforms
 from lrcnet_paper.driving.road import Road
+from lrcnet_paper.driving.seeded_random import between, uniforms
 from lrcnet_paper.driving.vehicle import STEP, State
 
 DELAY = 0.2
@@ -23,7 +23,7 @@ _WAVES, _PUSHES = 4, 24
 _PUSH_EVERY, _PUSH_LASTS = 9.0, 0.8
 
 
-class Driver:
+class Expert:
     """Steers a batch of cars along the middle of their lane, as people do.
 
     The command is the road's curvature where the car will be when the hands move, less what takes the car back to its

@@ -9,14 +9,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from lrcnet_paper.driving.road import GRID, SIGHT, Road, from_curvature
+from lrcnet_paper.driving.road import GRID, SIGHT, Road, roads_from_curvature
 
 _FINE = 0.25
 # Rounds off the corners between straight pieces of a track; a bend of 11 m radius becomes 0.3 m narrower.
 _SMOOTHING = 2.5
 
 
-def from_loop(points: NDArray[np.float64], *, length: float, cruise: float, before: float = 0.0) -> Road:
+def road_along_loop(points: NDArray[np.float64], *, length: float, cruise: float, before: float = 0.0) -> Road:
     """A road along a closed track, as many laps as its length needs.
 
     Args:
@@ -48,13 +48,13 @@ def from_loop(points: NDArray[np.float64], *, length: float, cruise: float, befo
 
     heading = at(direction, turn)
     curvature = np.gradient(heading, GRID)
-    road = from_curvature(_row(curvature), cruise=cruise)
+    road = roads_from_curvature(_row(curvature), cruise=cruise)
     return dataclasses.replace(
         road, direction=_row(heading), x=_row(at(fine[:, 0])), y=_row(at(fine[:, 1])), length=float(length)
     )
 
 
-def joined(roads: list[Road]) -> Road:
+def join_roads(roads: list[Road]) -> Road:
     """A batch out of roads of one length and batch size 1."""
     tables = {
         field.name: torch.cat([getattr(road, field.name) for road in roads])

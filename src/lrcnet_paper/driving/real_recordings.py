@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lrcnet_paper.driving.camera import HEIGHT, WIDTH
-from lrcnet_paper.driving.recording import NUMBERS, UNKNOWN_SEASON, FolderPath, Recording, write_recording
+from lrcnet_paper.driving.recording import NUMBERS, UNKNOWN_SEASON, DriveRecording, FolderPath, write_recording
 from lrcnet_paper.driving.textures import SEASONS
 from lrcnet_paper.driving.vehicle import WHEELBASE
 
@@ -44,7 +44,7 @@ def curvature_of_steering(
 
 def from_folder(
     source: FolderPath, folder: FolderPath, *, labels: str = "labels.csv", box: Box | None = None
-) -> Recording:
+) -> DriveRecording:
     """A folder of pictures with a CSV.
 
     Args:
@@ -102,7 +102,7 @@ def from_jpegs(
     *,
     index: FolderPath | None = None,
     box: Box | None = None,
-) -> Recording:
+) -> DriveRecording:
     """Pictures back to back in one file.
 
     Args:
@@ -147,7 +147,7 @@ def _write(
     count: int,
     pictures: Callable[[], Iterator[Any]],
     box: Box | None,
-) -> Recording:
+) -> DriveRecording:
     from PIL import Image
 
     if box is not None and not (0 <= box[0] < box[2] <= 1 and 0 <= box[1] < box[3] <= 1):

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from lrcnet_paper.driving.sheet import SCENES, scene, sheet, write
+from lrcnet_paper.driving.own_world_contact_sheet import SCENES, scene, sheet, write
 
 
 def test_every_scene_is_on_the_sheet() -> None:
