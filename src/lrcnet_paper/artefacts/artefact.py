@@ -11,59 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from lrcnet_paper.results.estimate import Estimate
+from lrcnet.pages.content import Picture, Table
 from lrcnet_paper.results.verdict import Verdict
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from lrcnet_paper.results.finished import Finished
     from lrcnet_paper.training.result import Result
     from lrcnet_paper.training.spec import RunSpec
-
-Cell = str | int | float | Estimate | Verdict | None
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table as data; the report decides how it looks.
-
-    Attributes:
-        name: stem of its files, unique within the artefact.
-        title: one line above it.
-        columns: headings, with units.
-        rows: cells; None is shown as a dash.
-        note: explanation below it.
-    """
-
-    name: str
-    title: str
-    columns: tuple[str, ...]
-    rows: Sequence[tuple[Cell, ...]]
-    note: str = ""
-
-    def __post_init__(self) -> None:
-        for row in self.rows:
-            if len(row) != len(self.columns):
-                raise ValueError(f"each row of {self.name} must have {len(self.columns)} cells, but one is {row}")
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A figure with the text that replaces it for readers who cannot see it.
-
-    Attributes:
-        name: stem of its files, unique within the artefact.
-        caption: the text below it.
-        alt: description of the figure for screen readers.
-        figure: the matplotlib figure.
-    """
-
-    name: str
-    caption: str
-    alt: str
-    figure: Figure
-
 
 @dataclass(frozen=True)
 class Claim:

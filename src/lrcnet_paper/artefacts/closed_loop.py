@@ -1,4 +1,4 @@
-"""Table: how likely each policy crashes in the closed loop, with and without noise on the camera's pictures."""
+"""Table: share of closed-loop drives in which each policy crashes, with and without noise on the camera's frames."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lrcnet.pages import palette
+from lrcnet.pages.content import Cell, Picture, Table
 from lrcnet_paper.artefacts import driving_runs as driving
-from lrcnet_paper.artefacts.artefact import Cell, Claim, MeasuringArtefact, Picture, Rendered, Table
+from lrcnet_paper.artefacts.artefact import Claim, MeasuringArtefact, Rendered
 from lrcnet_paper.artefacts.driving_runs import POLICIES, Model
 from lrcnet_paper.results.estimate import Estimate, mean_over_seeds
 from lrcnet_paper.results.groups import Group
 from lrcnet_paper.results.verdict import judge_comparison
+from lrcnet_paper.road_seeds import CLOSED_LOOP, first_seeds
 from lrcnet_paper.training.budgets import check_budget
 
 if TYPE_CHECKING:
@@ -43,71 +45,75 @@ CLAIMED: Mapping[Any, Any] = {
 }
 SEASONS = ("summer", "winter")
 NOISES = (0.0, 0.1, 0.2)
-# Roads that are in no recording: those of the splits begin at multiples of ten million.
-FIRST_ROAD = 5 * 10**7
 
 
-class Drives(NamedTuple):
-    """How much is driven with each policy per season and noise."""
+class DriveBudget(NamedTuple):
+    """Number of drives of each policy per season and noise, and the length of each in metres."""
 
-    number: int
+    drives: int
     length: float
 
 
-# With the three seeds of a cell this makes at least 100 drives.
-DRIVES: Mapping[str, Drives] = {"smoke": Drives(2, 4.0), "quick": Drives(34, 150.0), "paper": Drives(100, 1000.0)}
+# With three seeds, a cell of the table counts at least 100 drives, except in smoke runs.
+DRIVE_BUDGETS: Mapping[str, DriveBudget] = {
+    "smoke": DriveBudget(2, 4.0),
+    "quick": DriveBudget(34, 150.0),
+    "paper": DriveBudget(100, 1000.0),
+}
 
 
 def runs(budget: str, seeds: int | None = None) -> list[RunSpec]:
-    """The policies of the lane-keeping table."""
+    """Plan the policies of the lane-keeping table."""
     return driving.planned(POLICIES, check_budget(budget), seeds)
 
 
 def wants(result: Result) -> bool:
-    """Policies in our own world."""
+    """Return whether a result belongs to a policy in our own world."""
     return driving.wants(result)
 
 
 def analyse(folder: Path) -> dict[str, Any]:
-    """Drives a policy over roads that nobody recorded, each season and noise as one batch.
+    """Drive a policy over roads that are in no recording, each season and noise as one batch.
 
     Returns:
-        Drives and crashes by season and noise, and of the world's own driver on the same roads.
+        Drives and crashes by season and noise, and those of the expert ("driver") on the same roads.
     """
     from lrcnet_paper.driving import World, drive
-    from lrcnet_paper.training.trained import load_trained
+    from lrcnet_paper.training.trained_network import load_trained
 
     trained = load_trained(folder)
     policy: Any = trained.network
-    count, length = DRIVES.get(trained.spec.budget, DRIVES["quick"])
-    roads = range(FIRST_ROAD, FIRST_ROAD + count)
+    count, length = DRIVE_BUDGETS.get(trained.spec.budget, DRIVE_BUDGETS["quick"])
+    roads = first_seeds(CLOSED_LOOP, count)
     cells = []
-    by_driver = {"drives": 0, "crashes": 0}
+    by_expert = {"drives": 0, "crashes": 0}
     for season in SEASONS:
-        by_driver["drives"] += count
-        by_driver["crashes"] += _driver_crashes(World(roads, season=season, length=length))
+        by_expert["drives"] += count
+        by_expert["crashes"] += _count_expert_crashes(World(roads, season=season, length=length))
         for noise in NOISES:
-            # The same roads and looks for every policy; the noise differs between seeds of training.
-            ended = drive(World(roads, season=season, length=length), policy.step, noise=noise, seed=trained.spec.seed)
-            crashed = int(ended.crashed.sum())
+            # Every policy drives the same roads with the same appearance; the noise differs between training seeds.
+            outcomes = drive(
+                World(roads, season=season, length=length), policy.step, noise=noise, seed=trained.spec.seed
+            )
+            crashed = int(outcomes.crashed.sum())
             cells.append({"season": season, "noise": noise, "drives": count, "crashes": crashed, "length": length})
-    return {"cells": cells, "driver": by_driver}
+    return {"cells": cells, "driver": by_expert}
 
 
-def _driver_crashes(world: World) -> int:
-    """How often the driver of the recordings crashes, with his wandering hands and the wind."""
+def _count_expert_crashes(world: World) -> int:
+    """Count the crashes of the expert, who wanders and is pushed aside as in the recordings."""
     from lrcnet_paper.driving.vehicle import ARRIVED
-    from lrcnet_paper.driving.world import drives
+    from lrcnet_paper.driving.world import expert_drive
 
-    for _ in drives(world, world.driver(), frames=False):
+    for _ in expert_drive(world, world.expert(), frames=False):
         pass
-    return int((world.standing() != ARRIVED).sum())
+    return int((world.status() != ARRIVED).sum())
 
 
 def render(runs: Sequence[Finished]) -> Rendered:
-    """Crash likelihoods beside the paper's; the picture shows every season and noise."""
-    found = driving.found(runs, POLICIES)
-    measured = {model: group for model, group in found.items() if any(NAME in run.analyses for run in group.runs)}
+    """Set crash likelihoods beside the paper's; the picture shows every season and noise."""
+    groups = driving.found(runs, POLICIES)
+    measured = {model: group for model, group in groups.items() if any(NAME in run.analyses for run in group.runs)}
     if not measured:
         return Rendered(
             tables=[_table({})], claims=_claims({}), skipped=["crash likelihoods: no policy has been driven"]
@@ -116,14 +122,10 @@ def render(runs: Sequence[Finished]) -> Rendered:
 
 
 def likelihood(group: Group, noise: float, season: str | None = None) -> Estimate | None:
-    """Mean over seeds of the share of drives that crash, in one season or over both."""
+    """Return the mean over seeds of the share of drives that crash, in one season or over both."""
     shares = []
     for run in group.finished:
-        cells = [
-            c
-            for c in run.analyses.get(NAME, {}).get("cells", [])
-            if c["noise"] == noise and season in (None, c["season"])
-        ]
+        cells = [c for c in _cells(run) if c["noise"] == noise and season in (None, c["season"])]
         if cells:
             shares.append(sum(c["crashes"] for c in cells) / sum(c["drives"] for c in cells))
     return mean_over_seeds(shares, digits=3)
@@ -138,29 +140,29 @@ def _table(measured: Mapping[Model, Group]) -> Table:
             if noise:
                 cells.append(CLAIMED[noise][model.name])
             cells += [None if group is None else likelihood(group, noise, season) for season in SEASONS]
-        cells += [None, None] if group is None else [len(group.runs), _drives(group)]
+        cells += [None, None] if group is None else [len(group.runs), _drives_per_cell(group)]
         rows.append(tuple(cells))
-    columns = [f"{where}, {noise:g}" for noise in NOISES for where in (("paper", *SEASONS) if noise else SEASONS)]
+    columns = [f"{source}, {noise:g}" for noise in NOISES for source in (("paper", *SEASONS) if noise else SEASONS)]
     length = next((c["length"] for g in measured.values() for r in g.runs for c in _cells(r)), 0.0)
     return Table(
         "crashes",
-        "Share of drives that crash, by season and variance of the noise",
+        "Share of drives that crash, by season and noise variance",
         ("model", *columns, "seeds", "drives per cell"),
         rows,
-        f"{driving.WORLD} Drives of {length:g} m over roads that no recording has{_driver(measured)}; a drive crashes "
-        "when the car is more than 2 m off the middle of its lane or points more than 18° away from it. Gaussian noise "
-        "is added to each pixel and colour, as a variance in units of pixels from 0 to 1, before the picture is "
-        "normalised; what leaves the range is clipped. The paper gives one number for both seasons and drives in "
-        "another simulator.",
+        f"{driving.WORLD} Drives of {length:g} m over roads that are in no recording{_expert_note(measured)}; a "
+        "drive crashes when the car is more than 2 m off the middle of its lane or points more than 18° away from it. "
+        "Gaussian noise is added to each pixel and colour before the frame is normalised. Its variance refers to "
+        "pixel values from 0 to 1, and values outside this range are clipped. The paper gives one number for both "
+        "seasons and drives in another simulator.",
     )
 
 
-def _driver(measured: Mapping[Model, Group]) -> str:
-    """What the world's own driver did on these roads, who is the same for all policies."""
+def _expert_note(measured: Mapping[Model, Group]) -> str:
+    """Describe the expert's crashes on these roads, which are the same for all policies."""
     for group in measured.values():
         for run in group.runs:
-            if (found := run.analyses.get(NAME, {}).get("driver")) is not None:
-                return f" (the world's own driver crashes on {found['crashes']} of {found['drives']} of them)"
+            if (expert := run.analyses.get(NAME, {}).get("driver")) is not None:
+                return f" (the expert crashes on {expert['crashes']} of {expert['drives']} of them)"
     return ""
 
 
@@ -169,10 +171,10 @@ def _cells(run: Finished) -> list[Mapping[str, Any]]:
     return cells
 
 
-def _drives(group: Group) -> int:
-    """Drives of a season and a noise, over all seeds."""
-    driven: int = sum(c["drives"] for run in group.runs for c in _cells(run))
-    return driven // (len(SEASONS) * len(NOISES))
+def _drives_per_cell(group: Group) -> int:
+    """Count the drives of one season and noise over all seeds."""
+    drives: int = sum(c["drives"] for run in group.runs for c in _cells(run))
+    return drives // (len(SEASONS) * len(NOISES))
 
 
 def _claims(measured: Mapping[Model, Group]) -> list[Claim]:
@@ -181,11 +183,11 @@ def _claims(measured: Mapping[Model, Group]) -> list[Claim]:
         for model in ("lrcu-a", "lrcu-s"):
             for other in ("lstm", "gru", "mgu"):
                 claimed = CLAIMED[noise][model], CLAIMED[noise][other]
-                groups = [measured.get(Model(name)) for name in (model, other)]
-                ours = [None if g is None else likelihood(g, noise) for g in groups]
+                pair = [measured.get(Model(name)) for name in (model, other)]
+                ours = [None if g is None else likelihood(g, noise) for g in pair]
                 claims.append(
                     Claim(
-                        f"Noise {noise:g}: {palette.look(model).label} crashes {_rarer(claimed)} than "
+                        f"Noise {noise:g}: {palette.look(model).label} crashes {_how_often(claimed)} than "
                         f"{palette.look(other).label}.",
                         f"{claimed[0].mean:.3f} against {claimed[1].mean:.3f}",
                         "–" if None in ours else f"{ours[0]} against {ours[1]}",
@@ -193,16 +195,16 @@ def _claims(measured: Mapping[Model, Group]) -> list[Claim]:
                             claimed,
                             (ours[0], ours[1]),
                             larger_is_better=False,
-                            under=driving.conditions(*[g for g in groups if g is not None]),
+                            under=driving.conditions(*[g for g in pair if g is not None]),
                         ),
                     )
                 )
     return claims
 
 
-def _rarer(claimed: tuple[Estimate, Estimate]) -> str:
+def _how_often(claimed: tuple[Estimate, Estimate]) -> str:
     margin = claimed[1].mean - claimed[0].mean
-    return f"by {margin:.3f} less often" if margin else "no more often"
+    return f"less often (by {margin:.3f})" if margin else "no more often"
 
 
 def _picture(measured: Mapping[Model, Group]) -> Picture:
@@ -212,36 +214,36 @@ def _picture(measured: Mapping[Model, Group]) -> Picture:
         figure = Figure(figsize=(7.2, 3.0), layout="constrained")
         panels = figure.subplots(1, len(SEASONS), sharey=True)
         for axes, season in zip(panels, SEASONS, strict=True):
-            for place, (model, group) in enumerate(measured.items()):
+            for position, (model, group) in enumerate(measured.items()):
                 look = palette.look(model.name)
-                shift = (place - (len(measured) - 1) / 2) * 0.13
+                shift = (position - (len(measured) - 1) / 2) * 0.13
                 numbers = [likelihood(group, noise, season) for noise in NOISES]
                 where = [i + shift for i, number in enumerate(numbers) if number is not None]
                 known = [number for number in numbers if number is not None]
                 axes.errorbar(
                     where,
                     [100 * number.mean for number in known],
-                    yerr=list(zip(*(_bar(number) for number in known), strict=True)),
+                    yerr=list(zip(*(_error_bar(number) for number in known), strict=True)),
                     fmt=look.marker,
                     color=look.colour,
                     capsize=2,
                     markersize=5,
                     label=look.label,
                 )
-            axes.set(title=season, xlabel="variance of the noise", ylim=(-4, 104))
+            axes.set(title=season, xlabel="noise variance", ylim=(-4, 104))
             axes.set_xticks(range(len(NOISES)), [f"{noise:g}" for noise in NOISES])
         panels[0].set_ylabel("drives that crash (%)")
         panels[-1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     return Picture(
         "crashes",
-        "Share of drives that crash: mean over seeds, and one standard deviation to each side, cut at 0 and 100 %.",
+        "Share of drives that crash: mean over seeds with one standard deviation to each side, clipped at 0 and 100 %.",
         "Two dot plots, summer and winter, of crash likelihood against noise for each policy.",
         figure,
     )
 
 
-def _bar(number: Estimate) -> tuple[float, float]:
-    """How far the error bar goes down and up, %."""
+def _error_bar(number: Estimate) -> tuple[float, float]:
+    """Return how far the error bar reaches down and up, in percent."""
     std = 0.0 if number.std is None or math.isnan(number.std) else number.std
     return 100 * min(std, number.mean), 100 * min(std, 1 - number.mean)
 

@@ -8,24 +8,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lrcnet.pages import palette
-from lrcnet_paper.artefacts.artefact import Cell, Claim, MeasuringArtefact, Picture, Rendered, Table
+from lrcnet.pages.content import Cell, Picture, Table
+from lrcnet_paper.artefacts.artefact import Claim, MeasuringArtefact, Rendered
 from lrcnet_paper.artefacts.attention.similarity import SEASONS, conditions, measured
 from lrcnet_paper.results.estimate import Estimate, mean_over_seeds
 from lrcnet_paper.results.source import source, told_all
 from lrcnet_paper.results.verdict import Verdict, judge_comparison, judge_number
+from lrcnet_paper.road_seeds import NEURON_DRIVES, first_seeds
 from lrcnet_paper.training.budgets import check_budget
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from lrcnet_paper.interpret import Driven
+    from lrcnet_paper.interpret import WatchedDrive
     from lrcnet_paper.models.policy import Policy
     from lrcnet_paper.results.finished import Finished
     from lrcnet_paper.results.groups import Group
     from lrcnet_paper.training.result import Result
     from lrcnet_paper.training.spec import RunSpec
 
-    Drives = Mapping[str, Sequence[Driven]]  # by season
+    Drives = Mapping[str, Sequence[WatchedDrive]]  # by season
 
 TITLE = "Correlation of neural activity with the road"
 
@@ -52,7 +54,6 @@ CLAIMED: Mapping[str, Any] = {
     },
 }
 NAME = "correlation"
-FIRST_ROAD = 2 * 10**7 + 3 * 10**6
 SHORTEST = 100.0
 """m. A drive that ends before says nothing about how a neuron follows the road, unless there is no longer one."""
 
@@ -90,7 +91,7 @@ def analyse(folder: Path) -> dict[str, Any]:
 
 def driven_by(folder: Path) -> tuple[dict[str, Any], Drives]:
     """Where a run's policy comes from, and its drives; the last run's are remembered, as two artefacts want them."""
-    from lrcnet_paper.training.trained import load_trained
+    from lrcnet_paper.training.trained_network import load_trained
 
     file = load_trained(folder).file
     return _driven_by(folder, file.stat().st_mtime_ns)
@@ -99,7 +100,7 @@ def driven_by(folder: Path) -> tuple[dict[str, Any], Drives]:
 @lru_cache(maxsize=1)
 def _driven_by(folder: Path, changed: int) -> tuple[dict[str, Any], Drives]:
     from lrcnet_paper.models.policy import Policy
-    from lrcnet_paper.training.trained import load_trained
+    from lrcnet_paper.training.trained_network import load_trained
 
     trained = load_trained(folder)
     assert isinstance(trained.network, Policy)
@@ -112,7 +113,7 @@ def drive_roads(policy: Policy, effort: Effort) -> Drives:
     from lrcnet_paper.driving import World
     from lrcnet_paper.interpret import drive_and_watch
 
-    roads = range(FIRST_ROAD, FIRST_ROAD + effort.roads)
+    roads = first_seeds(NEURON_DRIVES, effort.roads)
     worlds = {season: World(roads, season=season, length=effort.length) for season in SEASONS}
     return {season: drive_and_watch(policy, world) for season, world in worlds.items()}
 

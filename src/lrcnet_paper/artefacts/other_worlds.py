@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lrcnet.pages.content import Cell, Table
 from lrcnet_paper.artefacts import driving_runs as driving
-from lrcnet_paper.artefacts.artefact import Cell, MeasuringArtefact, Rendered, Table
+from lrcnet_paper.artefacts.artefact import MeasuringArtefact, Rendered
 from lrcnet_paper.artefacts.closed_loop import NOISES
 from lrcnet_paper.artefacts.driving_runs import POLICIES, TASK, Effort, Model
 from lrcnet_paper.results.groups import grouped
+from lrcnet_paper.road_seeds import OTHER_WORLDS, first_seeds
 from lrcnet_paper.training.budgets import check_budget
 
 if TYPE_CHECKING:
@@ -30,7 +32,6 @@ EFFORTS: Mapping[str, Effort | None] = {
     "quick": Effort(CAR_RACING, 1, epochs=10, samples=480, batch_size=4, piece=8, learning_rate=1e-3),
     "paper": Effort(CAR_RACING, 3),
 }
-FIRST_ROAD = 6 * 10**7
 # VISTA draws about 36 pictures a second, so one drive of each policy there; at least 300 steps of 1/30 s.
 LENGTHS = {"vista": 200.0, CAR_RACING: 200.0}
 DRIVES = {"vista": 1, CAR_RACING: 4}
@@ -55,18 +56,18 @@ def analyse(folder: Path) -> dict[str, Any]:
     from lrcnet_paper.driving import drive
     from lrcnet_paper.driving.environment import OUTCOMES
     from lrcnet_paper.driving.worlds import make_world
-    from lrcnet_paper.training.trained import load_trained
+    from lrcnet_paper.training.trained_network import load_trained
 
     trained = load_trained(folder)
     policy: Any = trained.network
     name = CAR_RACING if trained.spec.variant == CAR_RACING else "vista"
-    roads = range(FIRST_ROAD, FIRST_ROAD + DRIVES[name])
+    roads = first_seeds(OTHER_WORLDS, DRIVES[name])
     season = "mixed" if name == CAR_RACING else "summer"
     drives = []
     for noise in NOISES:
         world = make_world(name, roads, season=season, length=LENGTHS[name])
         ended = drive(world, policy.step, noise=noise)
-        outcomes = [OUTCOMES[code] for code in ended.standing.tolist()]
+        outcomes = [OUTCOMES[code] for code in ended.status.tolist()]
         drives.append({"noise": noise, "steps": ended.steps.tolist(), "outcomes": outcomes})
     return {"world": name, "length": LENGTHS[name], "drives": drives}
 

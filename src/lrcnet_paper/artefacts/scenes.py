@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lrcnet.pages import palette
+from lrcnet.pages.content import Picture, Table
 from lrcnet_paper.artefacts import driving_runs as driving
-from lrcnet_paper.artefacts.artefact import MeasuringArtefact, Picture, Rendered, Table
+from lrcnet_paper.artefacts.artefact import MeasuringArtefact, Rendered
 from lrcnet_paper.artefacts.driving_runs import Model
+from lrcnet_paper.road_seeds import CLOSED_LOOP
 from lrcnet_paper.training.budgets import check_budget
 
 if TYPE_CHECKING:
@@ -41,12 +43,12 @@ class Scene(NamedTuple):
 
 
 SCENES = (
-    Scene(50_000_003, "summer", 150),
-    Scene(50_000_011, "summer", 300),
-    Scene(50_000_019, "summer", 240),
-    Scene(50_000_005, "winter", 180),
-    Scene(50_000_012, "winter", 270),
-    Scene(50_000_021, "winter", 210),
+    Scene(CLOSED_LOOP[3], "summer", 150),
+    Scene(CLOSED_LOOP[11], "summer", 300),
+    Scene(CLOSED_LOOP[19], "summer", 240),
+    Scene(CLOSED_LOOP[5], "winter", 180),
+    Scene(CLOSED_LOOP[12], "winter", 270),
+    Scene(CLOSED_LOOP[21], "winter", 210),
 )
 
 
@@ -64,7 +66,7 @@ def analyse(folder: Path) -> dict[str, Any]:
     """What the policy would steer at each scene, and what the driver steered, 1/m."""
     import torch
 
-    from lrcnet_paper.training.trained import load_trained
+    from lrcnet_paper.training.trained_network import load_trained
 
     trained = load_trained(folder)
     policy: Any = trained.network
@@ -88,11 +90,11 @@ def _driven(scene: Scene) -> tuple[World, Any, float]:
     """The world at a scene's moment, the frames before it (time, 48, 160, 3), and the driver's curvature then."""
     import torch
 
-    from lrcnet_paper.driving import World, drives
+    from lrcnet_paper.driving import World, expert_drive
 
     world = World([scene.road], season=scene.season, length=600.0)
     seen: list[Any] = []
-    for time, moment in enumerate(drives(world, world.driver(), frames=False)):
+    for time, moment in enumerate(expert_drive(world, world.expert(), frames=False)):
         if time > scene.time - BEFORE:
             seen.append(world.frames()[0])
         if time == scene.time:
@@ -122,7 +124,8 @@ def _scenes(run: Finished | None) -> Picture:
         panels = figure.subplots(2, 3)
         for number, (axes, scene) in enumerate(zip(panels.flat, SCENES, strict=True)):
             world, _, action = _driven(scene)
-            axes.imshow(Camera(world.road, world.look, lens).frames(world.state)[0].numpy(), interpolation="bicubic")
+            frame = Camera(world.road, world.appearance, lens).frames(world.state)[0]
+            axes.imshow(frame.numpy(), interpolation="bicubic")
             axes.plot(*_box(top, left, HEIGHT, WIDTH), color="white", linewidth=1.0)
             axes.plot(*_path(action, lens), color=palette.BLUE, linewidth=2.2, linestyle=(0, (2, 1)), label="driver")
             if said is not None:

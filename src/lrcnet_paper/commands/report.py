@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
         for reason in section.rendered.skipped:
             print(f"not drawn in {section.name}: {reason}")
     if arguments.html:
-        print(f"wrote {report.write_page(sections, runs, arguments.html)}")
+        print(f"wrote {report.write_html(sections, runs, arguments.html)}")
     if arguments.markdown:
         print(f"wrote {report.write_markdown(sections, runs, arguments.markdown)}")
     return 0

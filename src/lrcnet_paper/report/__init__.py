@@ -1,8 +1,8 @@
-"""HTML, Markdown and files out of finished runs: how things look, and nothing of what they mean."""
+"""Pages and files about finished runs and trained networks: how results look, and nothing about what they mean."""
 
-from lrcnet_paper.report.assemble import Section, assemble
-from lrcnet_paper.report.folder import write_folder
-from lrcnet_paper.report.markdown import write_markdown
-from lrcnet_paper.report.page import write_page
+from lrcnet_paper.report.artefact_folder import write_folder
+from lrcnet_paper.report.assemble import ArtefactSection, assemble
+from lrcnet_paper.report.html_report import write_html
+from lrcnet_paper.report.markdown_report import write_markdown
 
-__all__ = ["Section", "assemble", "write_folder", "write_markdown", "write_page"]
+__all__ = ["ArtefactSection", "assemble", "write_folder", "write_html", "write_markdown"]

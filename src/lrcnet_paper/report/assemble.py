@@ -6,15 +6,16 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lrcnet.pages.content import Cell, Table
 from lrcnet_paper import artefacts as paper
-from lrcnet_paper.artefacts.artefact import Cell, Claim, Rendered, Table
+from lrcnet_paper.artefacts.artefact import Claim, Rendered
 from lrcnet_paper.results.finished import Finished
 
 WORDS = ("better", "reproduced", "not reached", "refuted", "open")
 
 
 @dataclass(frozen=True)
-class Section:
+class ArtefactSection:
     """An artefact in a report."""
 
     name: str
@@ -22,17 +23,17 @@ class Section:
     rendered: Rendered
 
 
-def assemble(runs: Sequence[Finished], names: Sequence[str] | None = None) -> list[Section]:
+def assemble(runs: Sequence[Finished], names: Sequence[str] | None = None) -> list[ArtefactSection]:
     """Renders artefacts, all of them or the named ones, in the project's order."""
     wanted = list(paper.ARTEFACTS) if names is None else [name for name in paper.ARTEFACTS if name in names]
     sections = []
     for name in wanted:
         artefact = paper.load(name)
-        sections.append(Section(name, artefact.title, artefact.render(runs)))
+        sections.append(ArtefactSection(name, artefact.title, artefact.render(runs)))
     return sections
 
 
-def verdict_counts(sections: Sequence[Section]) -> dict[str, int]:
+def verdict_counts(sections: Sequence[ArtefactSection]) -> dict[str, int]:
     """How many claims got each word, in the order of `WORDS`."""
     counted: Counter[str] = Counter(claim.verdict.word for section in sections for claim in section.rendered.claims)
     return {word: counted[word] for word in WORDS}

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lrcnet.pages import palette
-from lrcnet.pages.style import style_sheet
+from lrcnet.pages.html import write_page
 from lrcnet_paper.driving import HEIGHT, ROAD_WIDTH, STEP, WIDTH
 from lrcnet_paper.report import drive_charts as charts
 from lrcnet_paper.report import drive_pictures as pictures
@@ -23,7 +23,7 @@ from lrcnet_paper.report.replay import REASONS, Replay
 from lrcnet_paper.results.source import source, told
 
 if TYPE_CHECKING:
-    from lrcnet_paper.training.trained import Trained
+    from lrcnet_paper.training.trained_network import TrainedNetwork
 
 WORLDS = {
     "own": "the project's own synthetic world",
@@ -68,7 +68,7 @@ class Setting:
         return "always summer" if self.world == "carracing" else self.season
 
 
-def write_drive(trained: Trained, replay: Replay, setting: Setting, path: str | os.PathLike[str]) -> Path:
+def write_drive(trained: TrainedNetwork, replay: Replay, setting: Setting, path: str | os.PathLike[str]) -> Path:
     """Writes the page.
 
     Args:
@@ -81,25 +81,14 @@ def write_drive(trained: Trained, replay: Replay, setting: Setting, path: str | 
         ValueError: for untrained weights outside the smoke budget.
         ImportError: without Pillow.
     """
-    page = Path(path)
-    page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text(_page(trained, replay, setting), encoding="utf-8")
-    return page
-
-
-def _page(trained: Trained, replay: Replay, setting: Setting) -> str:
     name = palette.look(trained.spec.model).label
     shaken = f"noise of variance {setting.noise:g}" if setting.noise else "no noise"
     where = f"In {setting.place}; season: {setting.weather}; {shaken}."
     title = f"{name} drives"
     found = charts.make_map(replay.middle, replay.x, replay.y, replay.direction)
-    style = style_sheet() + _asset("drive_page.css")
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<meta name="color-scheme" content="light dark"><title>{escape(f"{title}: {replay.ending}")}</title>'
-        # An icon of nothing: a browser would ask the server for one.
-        f'<link rel="icon" href="data:,"><style>{style}</style></head><body>'
+    return write_page(
+        path,
+        f"{title}: {replay.ending}",
         f'<header><h1>{escape(title)}</h1><p class="soft">{escape(where)} '
         f"Weights: {escape(told(source(trained)))}.</p>{_ending(replay)}</header>"
         f'<main id="drive" style="--now:0;--end:{100 / charts.MARGIN:.3f}%" class="{_manner(replay)}">'
@@ -109,7 +98,8 @@ def _page(trained: Trained, replay: Replay, setting: Setting) -> str:
         f"{_facts(trained, replay, setting)}</main>"
         "<footer><p class='soft'>Written by <code>lrcnet drive</code>; the network was trained by "
         f"<code>{escape(trained.spec.command())}</code>.</p></footer>"
-        f"{_sheets(replay)}{_data(replay, found)}<script>{_asset('drive_page.js')}</script></body></html>\n"
+        f"{_sheets(replay)}{_data(replay, found)}<script>{_asset('drive_page.js')}</script>",
+        css=_asset("drive_page.css"),
     )
 
 
@@ -279,7 +269,7 @@ def _minus(number: Any) -> str:
     return f"{float(number):.2f}".replace("-", "−")
 
 
-def _facts(trained: Trained, replay: Replay, setting: Setting) -> str:
+def _facts(trained: TrainedNetwork, replay: Replay, setting: Setting) -> str:
     from lrcnet_paper.training.result import versions
 
     came_from, spec = source(trained), trained.spec

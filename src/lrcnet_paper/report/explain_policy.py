@@ -6,21 +6,21 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from lrcnet.pages import palette
+from lrcnet.pages.content import Cell, Picture, Section, Table
 from lrcnet_paper.artefacts import correlation
 from lrcnet_paper.artefacts.activity import cells as activity
 from lrcnet_paper.artefacts.activity.figures import draw_roads
-from lrcnet_paper.artefacts.artefact import Picture, Rendered, Table
 from lrcnet_paper.artefacts.attention import similarity as attention
 from lrcnet_paper.artefacts.attention.figures import draw_boxes, draw_grid, packed
-from lrcnet_paper.report.assemble import Section
 from lrcnet_paper.results.source import Source, told
+from lrcnet_paper.road_seeds import EXAMPLE_ROAD
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from lrcnet_paper.interpret import Driven
+    from lrcnet_paper.interpret import WatchedDrive
     from lrcnet_paper.models.policy import Policy
-    from lrcnet_paper.training.trained import Trained
+    from lrcnet_paper.training.trained_network import TrainedNetwork
 
 PAIRS = 200
 SECOND = "integrated gradients"
@@ -29,7 +29,7 @@ STEPS = 90
 ROADS = correlation.Effort(1, 1000.0)
 
 
-def sections(trained: Trained, came_from: Source, data: str | None, samples: int | None) -> list[Section]:
+def sections(trained: TrainedNetwork, came_from: Source, data: str | None, samples: int | None) -> list[Section]:
     """Attention, its change under noise, activity on the road, correlation, and a trace of the units."""
     from lrcnet_paper.models.policy import Policy
 
@@ -66,7 +66,7 @@ def _looks(policy: Policy, name: str, came_from: Source, views: Mapping[str, Ten
     """A scene of each kind with and without noise, seen by both methods."""
     import torch
 
-    from lrcnet_paper.driving import noisy
+    from lrcnet_paper.driving import add_noise
     from lrcnet_paper.interpret import gradient_attention
 
     pictures = []
@@ -75,7 +75,7 @@ def _looks(policy: Policy, name: str, came_from: Source, views: Mapping[str, Ten
             shown = attention.example(kind)
         else:
             clean = frames[len(frames) // 2].unsqueeze(0)
-            shaken = [noisy(clean, v, torch.Generator().manual_seed(0)) for v in attention.VARIANCES]
+            shaken = [add_noise(clean, v, torch.Generator().manual_seed(0)) for v in attention.VARIANCES]
             shown = torch.cat([clean.float() / 255, *shaken])
         keys = [f"{v:g}" for v in (0.0, *attention.VARIANCES)]
         second = dict(zip(keys, (packed(one) for one in gradient_attention(policy, shown, steps=16)), strict=True))
@@ -90,7 +90,7 @@ def _looks(policy: Policy, name: str, came_from: Source, views: Mapping[str, Ten
                 draw_grid(shown.numpy(), maps),
             )
         )
-    return Section("looks", "What it looks at", Rendered(pictures=pictures))
+    return Section("looks", "What it looks at", pictures)
 
 
 def _noise(policy: Policy, name: str, came_from: Source, views: Mapping[str, Tensor]) -> Section:
@@ -99,37 +99,33 @@ def _noise(policy: Policy, name: str, came_from: Source, views: Mapping[str, Ten
     found = {kind: attention_under_noise(policy, frames, attention.VARIANCES) for kind, frames in views.items()}
     boxes = {kind: dict(zip(attention.VARIANCES, map(box, rows), strict=True)) for kind, rows in found.items()}
     drawn = {kind: {v: [one.as_dict()] for v, one in row.items()} for kind, row in boxes.items()}
+    rows: list[tuple[Cell, ...]] = []
+    for kind, row in boxes.items():
+        for variance, one in row.items():
+            quartiles = f"{one.first_quartile:.3f} to {one.third_quartile:.3f}"
+            rows.append((kind, variance, one.count, one.mean, one.std, one.median, quartiles))
     return Section(
         "noise",
         "How far noise moves its attention",
-        Rendered(
-            tables=[
-                Table(
-                    "similarity",
-                    "Structural similarity of the attention with and without noise (1: unchanged)",
-                    ("pictures", "variance", "pairs", "mean", "standard deviation", "median", "quartiles"),
-                    [
-                        (kind, v, one.count, one.mean, one.std, one.median,
-                         f"{one.first_quartile:.3f} to {one.third_quartile:.3f}")
-                        for kind, row in boxes.items()
-                        for v, one in row.items()
-                    ],
-                )
-            ],
-            pictures=[
-                Picture(
-                    "boxes",
-                    "Similarity of the attention with and without noise: quartiles, median, whiskers, and the mean as "
-                    f"a dot. {told(came_from)}.",
-                    "A panel of box plots for each kind of picture: one box per variance of the noise.",
-                    draw_boxes({name: drawn}),
-                )
-            ],
-        ),
-    )  # fmt: skip
+        [
+            Picture(
+                "boxes",
+                "Similarity of the attention with and without noise: quartiles, median, whiskers, and the mean as "
+                f"a dot. {told(came_from)}.",
+                "A panel of box plots for each kind of picture: one box per variance of the noise.",
+                draw_boxes({name: drawn}),
+            ),
+            Table(
+                "similarity",
+                "Structural similarity of the attention with and without noise (1: unchanged)",
+                ("pictures", "variance", "pairs", "mean", "standard deviation", "median", "quartiles"),
+                rows,
+            ),
+        ],
+    )
 
 
-def _roads(driven: Mapping[str, Driven], came_from: Source) -> Section:
+def _roads(driven: Mapping[str, WatchedDrive], came_from: Source) -> Section:
     found = activity.measure(driven)
     picture = Picture(
         "roads",
@@ -138,10 +134,10 @@ def _roads(driven: Mapping[str, Driven], came_from: Source) -> Section:
         "Maps of the driven road for each season and cell, as a line coloured by the neuron's activity.",
         draw_roads({season: (one, came_from) for season, one in found.items()}),
     )
-    return Section("activity", "Activity on the road", Rendered(pictures=[picture]))
+    return Section("activity", "Activity on the road", [picture])
 
 
-def _correlations(driven: Mapping[str, Driven], came_from: Source) -> Section:
+def _correlations(driven: Mapping[str, WatchedDrive], came_from: Source) -> Section:
     from lrcnet_paper.interpret import correlation as correlate
     from lrcnet_paper.interpret import side
 
@@ -159,7 +155,7 @@ def _correlations(driven: Mapping[str, Driven], came_from: Source) -> Section:
                 f"over {driven[season].metres:.0f} m. {told(came_from)}.",
             )
         )
-    return Section("correlation", "Which neurons follow the road", Rendered(tables=made))
+    return Section("correlation", "Which neurons follow the road", made)
 
 
 def _trace(policy: Policy, came_from: Source, smoke: bool) -> Section:
@@ -169,10 +165,10 @@ def _trace(policy: Policy, came_from: Source, smoke: bool) -> Section:
     import torch
 
     from lrcnet.interpret import heat_map, ranked, shares, trace
-    from lrcnet_paper.driving import World, drives
+    from lrcnet_paper.driving import World, expert_drive
 
-    world = World([attention.EXAMPLE_ROAD], season="summer", length=attention.EXAMPLE_LENGTH)
-    moments = itertools.islice(drives(world, world.driver()), 8 if smoke else STEPS)
+    world = World([EXAMPLE_ROAD], season="summer", length=attention.EXAMPLE_LENGTH)
+    moments = itertools.islice(expert_drive(world, world.expert()), 8 if smoke else STEPS)
     frames = torch.cat([moment.frames for moment in moments if moment.frames is not None]).unsqueeze(0)
     found = trace(policy, frames)
     # The last frames' curvature, in pieces of equal length, so that there is more than one sample.
@@ -185,24 +181,20 @@ def _trace(policy: Policy, came_from: Source, smoke: bool) -> Section:
     return Section(
         "trace",
         "What its units do over time",
-        Rendered(
-            tables=[
-                Table(
-                    "neurons",
-                    "The neurons with the largest share in the steered curvature",
-                    ("neuron", "share (%)"),
-                    [(name, 100 * share) for name, share in parts[:NEURONS]],
-                    "A share is the part of the curvature, to first order, that would be lost if the neuron stood "
-                    "still at its mean.",
-                )
-            ],
-            pictures=[
-                Picture(
-                    "units",
-                    "States, gates and effective time constants of all units, frame by frame (1/30 s).",
-                    "One panel per quantity: neurons down, time across, coloured by value.",
-                    figure,
-                )
-            ],
-        ),
+        [
+            Picture(
+                "units",
+                "States, gates and effective time constants of all units, frame by frame (1/30 s).",
+                "One panel per quantity: neurons down, time across, coloured by value.",
+                figure,
+            ),
+            Table(
+                "neurons",
+                "The neurons with the largest share in the steered curvature",
+                ("neuron", "share (%)"),
+                [(name, 100 * share) for name, share in parts[:NEURONS]],
+                "A share is the part of the curvature, to first order, that would be lost if the neuron stood "
+                "still at its mean.",
+            ),
+        ],
     )

@@ -9,13 +9,12 @@ import torch
 from torch import Tensor
 
 from lrcnet.pages import palette
-from lrcnet_paper.artefacts.artefact import Cell, Picture, Rendered, Table
-from lrcnet_paper.report.assemble import Section
+from lrcnet.pages.content import Cell, Picture, Section, Table
 from lrcnet_paper.results.source import Source, told
 
 if TYPE_CHECKING:
     from lrcnet.interpret import Trace
-    from lrcnet_paper.training.trained import Trained
+    from lrcnet_paper.training.trained_network import TrainedNetwork
 
 SAMPLES = {"person": 1942, "psmnist": 64, "imdb": 64}
 """Sequences of the test split to look at: all of the short ones, some of the long ones."""
@@ -36,7 +35,7 @@ def labels_of(task: str, outputs: int) -> tuple[str, ...]:
     return tuple(f"digit {k}" if task == "psmnist" else f"label {k}" for k in range(outputs))
 
 
-def sections(trained: Trained, came_from: Source, data: str | None, samples: int | None) -> list[Section]:
+def sections(trained: TrainedNetwork, came_from: Source, data: str | None, samples: int | None) -> list[Section]:
     """Traces, shares of inputs and neurons in each label, and what marks the label of interest."""
     from lrcnet.interpret import trace
 
@@ -80,17 +79,15 @@ def _trace(found: Trace, here: Tensor, label: str, came_from: Source) -> Section
     return Section(
         "trace",
         "What its units do over time",
-        Rendered(
-            pictures=[
-                Picture(
-                    "units",
-                    "States, gates and effective time constants of all units over one test sequence; the bar is where "
-                    f"the label is “{label}”.",
-                    "One panel per quantity: neurons down, time across, coloured by value.",
-                    figure,
-                )
-            ]
-        ),
+        [
+            Picture(
+                "units",
+                "States, gates and effective time constants of all units over one test sequence; the bar is where "
+                f"the label is “{label}”.",
+                "One panel per quantity: neurons down, time across, coloured by value.",
+                figure,
+            )
+        ],
     )
 
 
@@ -107,7 +104,7 @@ def _score(label: int, y: Tensor) -> Callable[[Tensor], Tensor]:
 
 
 def _shares(
-    trained: Trained,
+    trained: TrainedNetwork,
     batch: tuple[Tensor, Tensor | None, Tensor],
     labels: Sequence[str],
     names: Sequence[str] | None,
@@ -137,24 +134,22 @@ def _shares(
     return Section(
         "shares",
         "What its answers are made of",
-        Rendered(
-            tables=[
-                Table(
-                    "inputs",
-                    "Share of each input in the logit of each label (%)",
-                    ("input", *inputs),
-                    [(told_names[i], *(100 * float(parts[i]) for parts in inputs.values())) for i in order],
-                    "A share is the part of the logit, to first order, that would be lost if the input stood still at "
-                    f"its mean; columns add up to 100 over all {width} inputs. {told(came_from)}.",
-                ),
-                Table(
-                    "neurons",
-                    "Neurons with the largest share in each label's logit",
-                    ("label", "first", "second", "third", "fourth", "fifth"),
-                    neurons,
-                ),
-            ]
-        ),
+        [
+            Table(
+                "inputs",
+                "Share of each input in the logit of each label (%)",
+                ("input", *inputs),
+                [(told_names[i], *(100 * float(parts[i]) for parts in inputs.values())) for i in order],
+                "A share is the part of the logit, to first order, that would be lost if the input stood still at "
+                f"its mean; columns add up to 100 over all {width} inputs. {told(came_from)}.",
+            ),
+            Table(
+                "neurons",
+                "Neurons with the largest share in each label's logit",
+                ("label", "first", "second", "third", "fourth", "fifth"),
+                neurons,
+            ),
+        ],
     )
 
 
@@ -164,7 +159,7 @@ def _marks(found: Trace, here: Tensor, label: str, came_from: Source, *, timed: 
     title = f"Which neurons mark “{label}”"
     event = here.flatten()
     if not bool(event.any()) or bool(event.all()):
-        return Section("marks", title, Rendered(skipped=[f"{title}: the label holds nowhere, or everywhere"]))
+        return Section("marks", title, [f"Not shown: {title}: the label holds nowhere, or everywhere."])
     quantities = {name: values.flatten(0, 1) for name, values in found.named().items()}
     rows: list[tuple[Cell, ...]] = []
     for name, values in quantities.items():
@@ -182,7 +177,7 @@ def _marks(found: Trace, here: Tensor, label: str, came_from: Source, *, timed: 
     ]
     if "time_constant" in quantities:
         made.append(_time_constants(quantities["time_constant"], event, label, "time units" if timed else "steps"))
-    return Section("marks", title, Rendered(tables=made))
+    return Section("marks", title, made)
 
 
 def _time_constants(values: Tensor, event: Tensor, label: str, unit: str) -> Table:

@@ -8,14 +8,14 @@ import torch
 from torch import Tensor
 
 from lrcnet.interpret.subject import Subject
-from lrcnet_paper.training.folder import read_spec
-from lrcnet_paper.training.trained import Trained, load_trained
+from lrcnet_paper.training.run_folder import read_spec
+from lrcnet_paper.training.trained_network import TrainedNetwork, load_trained
 
 
 class TrainedSubject(Subject):
     """A network out of a run folder."""
 
-    def __init__(self, trained: Trained) -> None:
+    def __init__(self, trained: TrainedNetwork) -> None:
         self.trained, self.network, self.weights = trained, trained.network, trained.file.name
 
     def layer_inputs(self, data: str, samples: int) -> Tensor:
@@ -26,7 +26,7 @@ class TrainedSubject(Subject):
         return inputs
 
     def write_page(self, path: str, data: str | None, samples: int | None) -> None:
-        from lrcnet_paper.report.explanation import explain, write_explanation
+        from lrcnet_paper.report.explain_page import explain, write_explanation
 
         write_explanation(self.trained, explain(self.trained, data, samples), path)
 

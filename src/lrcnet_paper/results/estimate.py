@@ -6,9 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from lrcnet.pages.content import RichCell
+
 
 @dataclass(frozen=True)
-class Estimate:
+class Estimate(RichCell):
     """A mean over seeds.
 
     Attributes:
@@ -29,6 +31,9 @@ class Estimate:
     diverged: int = 0
     digits: int | None = None
 
+    numeric = True
+    csv_names = ("std", "seeds", "diverged")
+
     def over(self, whole: float) -> Estimate:
         """The estimate as a part of a number, for comparisons across scales."""
         return replace(self, mean=self.mean / whole, std=None if self.std is None else self.std / whole, digits=None)
@@ -37,6 +42,12 @@ class Estimate:
         digits = _digits(self.std if self.std else self.mean) if self.digits is None else self.digits
         shown = f"{self.mean:.{digits}f}"
         return shown if self.std is None else f"{shown} ± {self.std:.{digits}f}"
+
+    def to_text(self) -> str:
+        return f"{self} ({self.diverged} NaN)" if self.diverged else str(self)
+
+    def to_csv(self) -> tuple[object, ...]:
+        return self.mean, "" if self.std is None else self.std, self.seeds, self.diverged
 
 
 def _digits(scale: float) -> int:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Literal
 
+from lrcnet.pages.content import RichCell
 from lrcnet_paper.results.estimate import Estimate
 
 Word = Literal["reproduced", "better", "not reached", "refuted", "open"]
+# The symbol stands beside the word, so that a verdict never depends on its colour alone.
+SYMBOLS: dict[str, str] = {"better": "▲", "reproduced": "✓", "not reached": "▽", "refuted": "✗", "open": "·"}
 
 RULES: tuple[str, ...] = (
     "Every number is a mean ± standard deviation (n - 1) over seeds, taken at the epoch that the protocol names (the "
@@ -31,7 +35,7 @@ RULES: tuple[str, ...] = (
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Verdict(RichCell):
     """A word and what a reader must know beside it.
 
     Example:
@@ -42,8 +46,15 @@ class Verdict:
     word: Word
     conditions: tuple[str, ...] = ()
 
+    column_class = "verdicts"
+
     def __str__(self) -> str:
         return f"{self.word} ({', '.join(self.conditions)})" if self.conditions else self.word
+
+    def to_html(self) -> str:
+        rest = f'<span class="conditions">{escape(", ".join(self.conditions))}</span>' if self.conditions else ""
+        symbol = f'<span aria-hidden="true">{SYMBOLS[self.word]}</span>'
+        return f'<span class="verdict {self.word.replace(" ", "-")}">{symbol} {self.word}</span>{rest}'
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ import synthetic_interpretation
 import synthetic_runs
 import torch
 
+from lrcnet.pages import figures
 from lrcnet_paper.artefacts import correlation
 from lrcnet_paper.artefacts.activity import cells as activity
 from lrcnet_paper.artefacts.activity.figures import activity_of
 from lrcnet_paper.artefacts.attention import similarity as attention
 from lrcnet_paper.artefacts.attention.figures import packed, unpacked
 from lrcnet_paper.models.policy import Policy
-from lrcnet_paper.report import figures
 from lrcnet_paper.results.estimate import Estimate
 from lrcnet_paper.results.finished import Finished
 from lrcnet_paper.results.verdict import Conditions

@@ -5,10 +5,11 @@ import synthetic_runs
 
 from lrcnet import liquid
 from lrcnet.pages import palette
+from lrcnet.pages.content import Table
 from lrcnet_paper import artefacts as paper
 from lrcnet_paper import tasks
 from lrcnet_paper.artefacts import elastance, setup
-from lrcnet_paper.artefacts.artefact import Rendered, Table
+from lrcnet_paper.artefacts.artefact import Rendered
 from lrcnet_paper.artefacts.classification import table as classification
 from lrcnet_paper.artefacts.classification.runs import SOLVERS
 from lrcnet_paper.artefacts.neural_ode import table as neural_ode

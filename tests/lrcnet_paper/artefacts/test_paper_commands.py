@@ -6,8 +6,9 @@ import pytest
 import synthetic_runs
 
 from lrcnet.cli import main
+from lrcnet.pages import figures
 from lrcnet_paper import artefacts as paper
-from lrcnet_paper import report, training
+from lrcnet_paper import training
 from lrcnet_paper.results.finished import collect, read_runs
 
 ONE = ["--only", "neural-ode/spiral/lrc-s"]
@@ -44,14 +45,14 @@ def test_a_run_is_trained_once_drawn_and_collected(capsys, tmp_path, monkeypatch
         raise AssertionError("a finished run was trained again")
 
     monkeypatch.setattr(training.grid, "run_or_diverge", refuse)
-    monkeypatch.setattr(report.figures, "save", lambda picture, folder: [])
+    monkeypatch.setattr(figures, "save", lambda picture, folder: [])
     code, text, _ = call(capsys, *words)
     assert code == 0
     assert "0 new files" in text
 
 
 def test_more_epochs_carry_on(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr(report.figures, "save", lambda picture, folder: [])
+    monkeypatch.setattr(figures, "save", lambda picture, folder: [])
     for iterations in (2, 3, 1):
         words = ["reproduce", "neural-ode", "--budget", "smoke", *ONE, "--out", tmp_path, "--quiet"]
         assert call(capsys, *words, "--epochs", iterations)[0] == 0
@@ -65,7 +66,7 @@ def test_more_epochs_carry_on(capsys, tmp_path, monkeypatch):
 
 def test_what_is_there_is_drawn_though_a_run_had_to_be_left_out(capsys, tmp_path, monkeypatch):
     def busy(*arguments, **options):
-        raise training.folder.BusyFolderError("another process is at this run")
+        raise training.run_folder.BusyFolderError("another process is at this run")
 
     monkeypatch.setattr(training.grid, "run_or_diverge", busy)
     words = ["reproduce", "neural-ode", "--budget", "smoke", *ONE, "--out", tmp_path, "--quiet"]

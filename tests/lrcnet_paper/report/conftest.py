@@ -81,4 +81,4 @@ def sections(whole_paper):
 def page(sections, whole_paper, tmp_path_factory):
     from lrcnet_paper import report
 
-    return report.write_page(sections, whole_paper, tmp_path_factory.mktemp("report") / "report.html")
+    return report.write_html(sections, whole_paper, tmp_path_factory.mktemp("report") / "report.html")

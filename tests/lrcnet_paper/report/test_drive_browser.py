@@ -8,7 +8,7 @@ from test_report_browser import CONTRAST
 
 from lrcnet_paper.driving import LEFT_ROAD
 from lrcnet_paper.report.drive_page import Setting, write_drive
-from lrcnet_paper.training.trained import load_trained
+from lrcnet_paper.training.trained_network import load_trained
 
 pytestmark = pytest.mark.slow
 STEPS = 120

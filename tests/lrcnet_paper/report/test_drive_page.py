@@ -14,7 +14,7 @@ from lrcnet_paper.driving import LEFT_ROAD
 from lrcnet_paper.report import drive_charts as charts
 from lrcnet_paper.report import drive_pictures as pictures
 from lrcnet_paper.report.drive_page import Setting, write_drive
-from lrcnet_paper.training.trained import load_trained
+from lrcnet_paper.training.trained_network import load_trained
 
 SETTING = Setting("own", "winter", 7, 0.1, 3)
 

@@ -9,8 +9,8 @@ from lrcnet.cli import main
 from lrcnet_paper.models import build
 from lrcnet_paper.report.subject import TrainedSubject
 from lrcnet_paper.tasks import find
+from lrcnet_paper.training.atomic_files import write_json
 from lrcnet_paper.training.checkpoint import save_best
-from lrcnet_paper.training.files import write_json
 from lrcnet_paper.training.spec import RunSpec
 
 

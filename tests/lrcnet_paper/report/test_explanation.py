@@ -11,10 +11,10 @@ from lrcnet_paper.models.policy import Policy
 from lrcnet_paper.results.source import source, told
 from lrcnet_paper.tasks import find
 from lrcnet_paper.tasks.task import Samples, Task
+from lrcnet_paper.training.atomic_files import write_json
 from lrcnet_paper.training.checkpoint import save_best
-from lrcnet_paper.training.files import write_json
 from lrcnet_paper.training.spec import RunSpec
-from lrcnet_paper.training.trained import load_trained
+from lrcnet_paper.training.trained_network import load_trained
 
 
 def run_folder(place, task, variant, model, *, done=3, budget="smoke", options=None):

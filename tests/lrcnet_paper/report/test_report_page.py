@@ -5,10 +5,10 @@ from html.parser import HTMLParser
 
 import pytest
 
+from lrcnet.pages import figures, tables
+from lrcnet.pages.content import Table
 from lrcnet_paper import artefacts as paper
 from lrcnet_paper import report
-from lrcnet_paper.artefacts.artefact import Table
-from lrcnet_paper.report import figures, tables
 from lrcnet_paper.results.estimate import Estimate
 from lrcnet_paper.results.verdict import RULES, Verdict
 
@@ -100,7 +100,7 @@ def test_the_page_says_how_the_runs_were_made(html):
 def test_the_same_runs_give_the_same_bytes(whole_paper, tmp_path):
     runs = [run for run in whole_paper if run.result.task == "imdb"]
     names = ["architecture", "classification"]
-    pages = [report.write_page(report.assemble(runs, names), runs, tmp_path / f"{i}.html") for i in range(2)]
+    pages = [report.write_html(report.assemble(runs, names), runs, tmp_path / f"{i}.html") for i in range(2)]
     assert pages[0].read_bytes() == pages[1].read_bytes()
 
 
@@ -172,6 +172,6 @@ def test_a_picture_file_has_no_date(sections, tmp_path):
 
 def test_a_report_without_runs_shows_the_papers_numbers(tmp_path):
     sections = report.assemble([])
-    page = report.write_page(sections, [], tmp_path / "empty.html").read_text()
+    page = report.write_html(sections, [], tmp_path / "empty.html").read_text()
     assert "84.21 ± 0.26" in page
     assert "Not drawn" in page

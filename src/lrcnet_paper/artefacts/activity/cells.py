@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lrcnet.pages import palette
+from lrcnet.pages.content import Cell, Picture, Table
 from lrcnet_paper.artefacts.activity.figures import draw_roads, thinned_drive
-from lrcnet_paper.artefacts.artefact import Cell, Claim, MeasuringArtefact, Picture, Rendered, Table
+from lrcnet_paper.artefacts.artefact import Claim, MeasuringArtefact, Rendered
 from lrcnet_paper.artefacts.attention.similarity import GATED, SEASONS, ahead, conditions, measured
 from lrcnet_paper.artefacts.correlation import driven_by
 from lrcnet_paper.results.estimate import Estimate, mean_over_seeds
@@ -17,7 +18,7 @@ from lrcnet_paper.results.verdict import Verdict, Word
 from lrcnet_paper.training.budgets import check_budget
 
 if TYPE_CHECKING:
-    from lrcnet_paper.interpret import Driven
+    from lrcnet_paper.interpret import WatchedDrive
     from lrcnet_paper.results.finished import Finished
     from lrcnet_paper.results.groups import Group
     from lrcnet_paper.training.result import Result
@@ -56,7 +57,7 @@ def analyse(folder: Path) -> dict[str, Any]:
     return {"source": came_from, **measure({season: drives[0] for season, drives in driven.items()})}
 
 
-def measure(driven: Mapping[str, Driven]) -> dict[str, Any]:
+def measure(driven: Mapping[str, WatchedDrive]) -> dict[str, Any]:
     """season -> a drive with four cells, thinned for a picture, and how restless all neurons are."""
     from lrcnet_paper.interpret import correlation, swings, turning_cells
 

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lrcnet.pages import palette
-from lrcnet_paper.artefacts.artefact import Cell, Claim, MeasuringArtefact, Picture, Rendered, Table
+from lrcnet.pages.content import Cell, Picture, Table
+from lrcnet_paper.artefacts.artefact import Claim, MeasuringArtefact, Rendered
 from lrcnet_paper.artefacts.attention.figures import draw_boxes, draw_grid, packed
 from lrcnet_paper.results.estimate import Estimate, mean_over_seeds
 from lrcnet_paper.results.source import source, told_all
 from lrcnet_paper.results.verdict import Conditions, Verdict, judge_comparison
+from lrcnet_paper.road_seeds import EXAMPLE_ROAD
 from lrcnet_paper.training.budgets import check_budget
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ SEASONS = ("summer", "winter")
 VARIANCES: tuple[float, ...] = CLAIMED["variances"]
 GATED = ("lstm", "gru", "mgu")
 # The scene that the grid shows: half-way along a short road with a bend.
-EXAMPLE_ROAD, EXAMPLE_LENGTH = 2 * 10**7 + 2 * 10**6 + 17, 80.0
+EXAMPLE_LENGTH = 80.0
 
 
 class Effort(NamedTuple):
@@ -65,7 +67,7 @@ def wants(result: Result) -> bool:
 def analyse(folder: Path) -> dict[str, Any]:
     """Similarity of the attention with and without noise, both seasons, and the maps of one scene."""
     from lrcnet_paper.models.policy import Policy
-    from lrcnet_paper.training.trained import load_trained
+    from lrcnet_paper.training.trained_network import load_trained
 
     trained = load_trained(folder)
     assert isinstance(trained.network, Policy)
@@ -91,11 +93,11 @@ def example(season: str) -> Tensor:
     """The scene of the grid, without noise and with each variance, (1 + variances, 48, 160, 3), 0 to 1."""
     import torch
 
-    from lrcnet_paper.driving import noisy
+    from lrcnet_paper.driving import add_noise
     from lrcnet_paper.interpret import scenes
 
     clean = scenes(season, 1, first_road=EXAMPLE_ROAD, length=EXAMPLE_LENGTH)
-    shaken = [noisy(clean, v, torch.Generator().manual_seed(0)) for v in VARIANCES]
+    shaken = [add_noise(clean, v, torch.Generator().manual_seed(0)) for v in VARIANCES]
     return torch.cat([clean.float() / 255, *shaken])
 
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lrcnet.pages import palette
+from lrcnet.pages.content import Cell, Table
 from lrcnet_paper import tasks
-from lrcnet_paper.artefacts.artefact import Cell, Claim, Table
+from lrcnet_paper.artefacts.artefact import Claim
 from lrcnet_paper.artefacts.classification.claims import accuracy, who_is_ahead, whole
 from lrcnet_paper.artefacts.classification.runs import MODELS, SEARCHED, TITLES
 from lrcnet_paper.results.estimate import Estimate, mean_over_seeds
@@ -38,7 +39,7 @@ class Rate:
 
 def searched(groups: Sequence[Group]) -> list[Rate]:
     """Every model at every rate, for the variants where another rate than the recipe's was tried."""
-    from lrcnet_paper.training.search import RATES
+    from lrcnet_paper.training.rate_search import RATES
 
     # The longest group of each comes first and stays.
     found: dict[tuple[str, str, float], Group] = {}
@@ -79,7 +80,7 @@ def _rate(group: Group) -> float | None:
 
 def _losses(groups: Mapping[float, Group | None]) -> dict[float, Estimate]:
     """Validation loss by rate, over the seeds that all of them have; a rate without a finished run is left out."""
-    from lrcnet_paper.training.search import LOSS
+    from lrcnet_paper.training.rate_search import LOSS
 
     by_seed = {
         rate: {run.result.seed: run.result.metrics[LOSS] for run in group.finished}

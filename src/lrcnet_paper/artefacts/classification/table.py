@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lrcnet.pages import palette
+from lrcnet.pages.content import Cell, Picture, Table
 from lrcnet_paper import tasks
-from lrcnet_paper.artefacts.artefact import Artefact, Cell, Picture, Rendered, Table
+from lrcnet_paper.artefacts.artefact import Artefact, Rendered
 from lrcnet_paper.artefacts.classification.claims import CLAIMED, accuracy, conditions, judged, whole
 from lrcnet_paper.artefacts.classification.figures import draw_accuracies, draw_learning_curves, draw_rates
 from lrcnet_paper.artefacts.classification.rates import Rate, rate_claims, rate_table, searched
@@ -105,6 +106,7 @@ def _table(task: str, groups: Sequence[Group]) -> Table:
         ),
         rows,
         _table_note(task, groups),
+        row_headers=2,
     )
 
 
@@ -147,6 +149,7 @@ def _solver_tables(groups: Sequence[Group]) -> list[Table]:
         rows,
         "Not in the paper, which says that more expensive solvers can be used for irregular data. Readings out of "
         "order (negative dt) take no time under the solvers other than explicit Euler.",
+        row_headers=3,
     )
     return [table]
 

@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lrcnet.pages import palette
-from lrcnet_paper.artefacts.artefact import Artefact, Cell, Claim, Picture, Rendered, Table
+from lrcnet.pages.content import Cell, Picture, Table
+from lrcnet_paper.artefacts.artefact import Artefact, Claim, Rendered
 from lrcnet_paper.artefacts.neural_ode.figures import draw_curves, draw_phase_portraits, draw_trajectories
 from lrcnet_paper.results.estimate import Estimate
 from lrcnet_paper.results.groups import Group, grouped
 from lrcnet_paper.results.verdict import Conditions, Verdict, Word, judge_comparison, judge_number
 from lrcnet_paper.tasks.neural_ode import SYSTEMS
 from lrcnet_paper.training.budgets import check_budget
-from lrcnet_paper.training.trajectories import SHOWN_AT
+from lrcnet_paper.training.problems.trajectories import SHOWN_AT
 
 if TYPE_CHECKING:
     from lrcnet_paper.results.finished import Finished
@@ -176,6 +177,7 @@ def _main_table(groups: Mapping[tuple[str, str], Group]) -> Table:
         "The test rolls out 1000 points from the initial state with Euler steps; the Neural ODE, which is trained with "
         "Dormand-Prince, is tested with that as well. The paper does not say which elastance its LRC has: the verdict "
         "is on LRC-S alone. Training and test share one trajectory, as in the paper.",
+        row_headers=2,
     )
 
 
@@ -201,6 +203,7 @@ def _lengths_table(groups: Mapping[tuple[str, str], Group]) -> Table:
         rows,
         "The minimum is over the roll-outs after every 100 iterations and is picked by the test error itself: it shows "
         "what was within reach and is never the number judged.",
+        row_headers=2,
     )
 
 

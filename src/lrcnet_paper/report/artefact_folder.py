@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from lrcnet_paper.report import figures, tables
-from lrcnet_paper.report.assemble import Section, claims_table
+from lrcnet.pages import figures, tables
+from lrcnet_paper.report.assemble import ArtefactSection, claims_table
 
 
-def write_folder(section: Section, out: str | os.PathLike[str]) -> list[Path]:
+def write_folder(section: ArtefactSection, out: str | os.PathLike[str]) -> list[Path]:
     """Writes `OUT/<artefact>/`: each picture as PNG and SVG, each table as CSV, all tables as Markdown."""
     folder = Path(out) / section.name
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""A matplotlib figure as PNG, as SVG, or as SVG inside a page, whose ink, paper and grid it then takes on."""
+"""Matplotlib figures as PNG, as SVG, or as SVG inside a page, which then gives them its ink, paper and grid colours."""
 
 from __future__ import annotations
 
@@ -8,24 +8,29 @@ from html import escape
 from pathlib import Path
 
 from lrcnet.pages import palette
-from lrcnet_paper.artefacts.artefact import Picture
+from lrcnet.pages.content import Picture
 
 DOTS_PER_INCH = 150
 
 
 def save(picture: Picture, folder: Path, kinds: tuple[str, ...] = ("png", "svg")) -> list[Path]:
-    """Writes the picture under its name, once per kind."""
+    """Write the picture under its name, once per kind, and return the paths."""
     written = []
     for kind in kinds:
         path = folder / f"{picture.name}.{kind}"
-        content = _svg(picture).encode() if kind == "svg" else _rendered(picture, kind)
+        content = _svg(picture).encode() if kind == "svg" else _render(picture, kind)
         path.write_bytes(content)
         written.append(path)
     return written
 
 
 def inline(picture: Picture, prefix: str) -> str:
-    """The picture as an SVG element that follows the page's colours; `prefix` keeps its ids apart from others'."""
+    """Return the picture as an SVG element that follows the page's colours.
+
+    Args:
+        picture: the picture.
+        prefix: goes before each of its ids, so that no two pictures of a page share one.
+    """
     svg = _svg(picture)
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}-\1"', svg)
@@ -38,7 +43,7 @@ def inline(picture: Picture, prefix: str) -> str:
     ):
         svg = svg.replace(colour, variable)
     label = escape(picture.alt, quote=True)
-    # Width and height in points would stop the style from scaling it; the viewBox keeps its shape.
+    # Width and height in points would keep the style sheet from scaling the SVG; the viewBox keeps its proportions.
     head = svg[: svg.index(">") + 1]
     plain = re.sub(r'\s(width|height)="[^"]*"', "", head)
     width = re.search(r'viewBox="0 0 ([\d.]+)', head)
@@ -47,19 +52,19 @@ def inline(picture: Picture, prefix: str) -> str:
 
 
 def _svg(picture: Picture) -> str:
-    text = _rendered(picture, "svg").decode()
-    # The metadata names a date and addresses; neither belongs into a file that is compared and read offline.
+    text = _render(picture, "svg").decode()
+    # The metadata holds a date and web addresses; neither belongs in a file that is compared and read offline.
     text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.S)
     return re.sub(r"<!DOCTYPE[^>]*>\s*", "", text)
 
 
-def _rendered(picture: Picture, kind: str) -> bytes:
+def _render(picture: Picture, kind: str) -> bytes:
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     out = io.BytesIO()
     with palette.style():
         if isinstance(picture.figure.get_layout_engine(), ConstrainedLayoutEngine):
-            # Once is enough: a second layout moves things by a hair, and then the same figure gives other bytes.
+            # Lay out only once: a second layout moves things by a hair, and the same figure would give other bytes.
             picture.figure.draw_without_rendering()
             picture.figure.set_layout_engine("none")
         metadata = {"Date": None} if kind == "svg" else {"Software": None}

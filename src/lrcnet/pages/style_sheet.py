@@ -1,4 +1,4 @@
-"""The style sheet of the report's page: phone, desk and paper; light and dark."""
+"""The style sheet of every HTML page: for phone, desk and paper, light and dark."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from lrcnet.pages import palette
 
 # Text needs a contrast of 4.5 to 1; the light shades are for the dark page.
 _TEMPLATE = Template("""
-:root{color-scheme:light dark;--paper:$paper;--ink:$ink;--soft:#565e68;--grid:$grid;--card:#f5f6f8;--link:#0a5f97;
---better:#00704f;--reproduced:#0a5f97;--not-reached:#855c00;--refuted:#b34700;--open:#565e68}
+:root{color-scheme:light dark;--paper:$paper;--ink:$ink;--soft:#565e68;--grid:$grid;--card:#f5f6f8;--link:#0a5f97}
 @media screen and (prefers-color-scheme:dark){:root{--paper:$dark;--ink:#e8eaed;--soft:#a9b1bb;--grid:#3a4048;
---card:#1d2126;--link:#6bb8ec;--better:#3fcf9f;--reproduced:#6bb8ec;--not-reached:#e0b04a;--refuted:#ff9650;
---open:#a9b1bb}}
+--card:#1d2126;--link:#6bb8ec}}
 *{box-sizing:border-box}
 html{-webkit-text-size-adjust:100%}
 body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.55 system-ui,-apple-system,"Segoe UI",Roboto,
@@ -26,12 +24,9 @@ p{max-width:65ch;margin:.5rem 0}
 a{color:var(--link)}
 code,pre{font:.85em/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}
 pre{background:var(--card);padding:.75rem 1rem;border-radius:.5rem;overflow-x:auto}
-.soft,.note,figcaption,.conditions{color:var(--soft)}
+.soft,.note,figcaption{color:var(--soft)}
 .note,figcaption{font-size:.9rem;max-width:75ch}
 nav ul{list-style:none;display:flex;flex-wrap:wrap;gap:.25rem 1.25rem;padding:0;margin:1rem 0}
-.counts{display:flex;flex-wrap:wrap;gap:.6rem;list-style:none;padding:0;margin:1.25rem 0}
-.counts li{background:var(--card);border-radius:.6rem;padding:.5rem .9rem;min-width:7rem}
-.counts b{display:block;font-size:1.6rem;line-height:1.2;font-variant-numeric:tabular-nums}
 .table{overflow-x:auto;margin:1.25rem 0 .5rem}
 .table:focus-visible{outline:2px solid var(--link);outline-offset:2px}
 table{border-collapse:collapse;width:100%;font-size:.88rem;font-variant-numeric:tabular-nums}
@@ -41,10 +36,6 @@ thead th{font-weight:600;vertical-align:bottom;border-bottom:2px solid var(--ink
 tbody th{font-weight:500}
 td.number,th.number{text-align:right}
 td.number{white-space:nowrap}
-.verdict{font-weight:600;white-space:nowrap}
-.conditions{display:block;font-size:.85em}
-.better{color:var(--better)}.reproduced{color:var(--reproduced)}.not-reached{color:var(--not-reached)}
-.refuted{color:var(--refuted)}.open{color:var(--open)}
 figure{margin:1.75rem 0;overflow-x:auto}
 figure svg{display:block;width:100%;height:auto}
 figcaption{margin-top:.5rem}
@@ -62,7 +53,6 @@ tbody th{grid-column:1/-1;font-weight:600}
 tbody th+th{margin-top:-.2rem}
 td::before{content:attr(data-label);display:block;color:var(--soft);font-size:.8em}
 td.number{text-align:left;white-space:normal}
-td.verdicts{grid-column:1/-1}
 td.empty{display:none}
 figure svg{min-width:30rem}
 }
@@ -77,7 +67,7 @@ h2{break-after:avoid;margin-top:1.5rem}
 table{font-size:7.4pt}
 th,td{padding:.15rem .35rem .15rem 0}
 caption,thead{break-after:avoid}
-tr,figure,.counts{break-inside:avoid}
+tr,figure{break-inside:avoid}
 thead{display:table-header-group}
 figure svg{max-height:158mm;max-width:210mm !important;width:auto}
 pre{white-space:pre-wrap;overflow-wrap:anywhere}
@@ -87,7 +77,7 @@ a{color:inherit;text-decoration:none}
 
 
 def style_sheet() -> str:
-    """The CSS, with the palette's colours filled in."""
+    """Return the CSS with the palette's colours filled in."""
     return _TEMPLATE.substitute(
         paper=palette.PAPER, ink=palette.INK, grid=palette.GRID, dark=palette.DARK_PAPER
     ).strip()

@@ -6,11 +6,11 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from lrcnet.pages import figures, tables
 from lrcnet_paper import artefacts as paper
-from lrcnet_paper.report import figures, tables
 from lrcnet_paper.report.assemble import (
     EVERYTHING,
-    Section,
+    ArtefactSection,
     claims_table,
     commands,
     environment_tables,
@@ -26,7 +26,7 @@ What the paper *Liquid Resistance Liquid Capacitance Networks* claims, and what 
 `lrcnet report results --markdown docs/reproduction.md`; to change it, change a run or the code that draws it."""
 
 
-def write_markdown(sections: Sequence[Section], runs: Sequence[Finished], path: str | os.PathLike[str]) -> Path:
+def write_markdown(sections: Sequence[ArtefactSection], runs: Sequence[Finished], path: str | os.PathLike[str]) -> Path:
     """Writes the page, and its pictures as SVG into a folder of the same name without the suffix."""
     page = Path(path)
     if page.suffix != ".md":
@@ -47,7 +47,7 @@ def write_markdown(sections: Sequence[Section], runs: Sequence[Finished], path: 
     return page
 
 
-def _section(section: Section, pictures: Path) -> list[str]:
+def _section(section: ArtefactSection, pictures: Path) -> list[str]:
     rendered = section.rendered
     parts = [f"## {section.title}"]
     if rendered.claims:

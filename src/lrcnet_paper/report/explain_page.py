@@ -1,0 +1,58 @@
+"""One offline page about one trained network: what it looks at, and what its neurons do."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lrcnet.pages.content import Section
+from lrcnet.pages.html import contents, section_html, write_page
+from lrcnet_paper.results.source import source, told
+
+if TYPE_CHECKING:
+    from lrcnet_paper.training.trained import Trained
+
+
+def explain(trained: Trained, data: str | None = None, samples: int | None = None) -> list[Section]:
+    """Measure and draw everything that the page shows about a network.
+
+    Args:
+        trained: the network with its weights.
+        data: for a policy, the folder of a recording to look at (None: our own world); for other networks, the folder
+            of the task's files.
+        samples: number of frames per season, or of sequences, to measure on; None for a few hundred.
+
+    Raises:
+        ValueError: for untrained weights outside the smoke budget, or a network that is neither a policy nor recurrent.
+    """
+    from lrcnet.models import Classifier, Tagger
+    from lrcnet_paper.models.policy import Policy
+    from lrcnet_paper.report import explain_policy, explain_sequence
+
+    came_from = source(trained)
+    if isinstance(trained.network, Policy):
+        return explain_policy.sections(trained, came_from, data, samples)
+    if isinstance(trained.network, Classifier | Tagger):
+        return explain_sequence.sections(trained, came_from, data, samples)
+    raise ValueError(
+        f"a page can be made of a policy or of a recurrent network, but {trained.spec.model} on {trained.spec.task} is "
+        "neither: it has no input over time"
+    )
+
+
+def write_explanation(trained: Trained, sections: Sequence[Section], path: str | os.PathLike[str]) -> Path:
+    """Write the page; it has no script and nothing to load."""
+    spec = trained.spec
+    title = f"Inside {spec.model} on {spec.task} ({spec.label()})"
+    body = "".join(section_html(section) for section in sections)
+    return write_page(
+        path,
+        title,
+        f'<header><h1>{escape(title)}</h1><p class="soft">Weights: {escape(told(source(trained)))}.</p>'
+        f"{contents([(section.name, section.title) for section in sections])}</header><main>{body}</main>"
+        "<footer><p class='soft'>Written by <code>lrcnet explain</code>; the network was trained by "
+        f"<code>{escape(spec.command())}</code>.</p></footer>",
+    )
