@@ -1,6 +1,7 @@
-"""A small world to keep a lane in: roads, a car, a driver and a camera, batched and in torch alone. Knows no network.
+"""Worlds to keep a lane in. Our own has roads, a car, an expert and a camera: batched, in torch alone, without networks.
 
-`environment` makes it a gymnasium environment, `own` reads recordings of real cars (both need the extra `driving`). `make_world` also makes two worlds from elsewhere: VISTA and CarRacing (extras of their own).
+`environment` makes it a gymnasium environment and `real_recordings` reads recordings of real cars (both need the extra
+`driving`). `make_world` also makes VISTA and CarRacing (each needs an extra of its own).
 """
 
 from lrcnet_paper.driving.appearance import Appearance, sample_appearances
@@ -8,12 +9,13 @@ from lrcnet_paper.driving.camera import HEIGHT, WIDTH, Camera
 from lrcnet_paper.driving.closed_loop import DriveOutcomes, PolicyStep, add_noise, drive
 from lrcnet_paper.driving.drivable import Drivable, Situation
 from lrcnet_paper.driving.expert import Expert
-from lrcnet_paper.driving.recording import DriveRecording, open_recording, record, split_roads
+from lrcnet_paper.driving.recording import DriveRecording, open_recording, record
 from lrcnet_paper.driving.road import LANE_WIDTH, ROAD_WIDTH, Road, roads_from_curvature, sample_roads
 from lrcnet_paper.driving.vehicle import ARRIVED, LEFT_ROAD, RUNNING, STEP, TURNED_AWAY, State, advance
 from lrcnet_paper.driving.windows import Windows
 from lrcnet_paper.driving.world import ExpertStep, World, expert_drive
 from lrcnet_paper.driving.worlds import make_world
+from lrcnet_paper.road_seeds import split_roads
 
 __all__ = [
     "ARRIVED",

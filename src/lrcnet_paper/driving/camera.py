@@ -64,7 +64,7 @@ class _Row:
 
 def _rows(lens: Lens) -> _Row:
     below = torch.arange(lens.height - lens.horizon) + 0.5
-    # The row just below the horizon would appearance 360 m far, where no road is known.
+    # The row just below the horizon would look 360 m far, where no road is known.
     distance = (FOCAL * CAMERA_HEIGHT / below[:, None]).clamp_max(SIGHT - 10.0)
     return _Row(distance, distance / FOCAL, distance**2 / (FOCAL * CAMERA_HEIGHT))
 

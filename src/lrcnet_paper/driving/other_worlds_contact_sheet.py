@@ -1,4 +1,4 @@
-"""A contact sheet of the worlds from elsewhere: `python -m lrcnet_paper.driving.other_worlds_contact_sheet FILE` (needs both)."""
+"""A contact sheet of VISTA and CarRacing: `python -m lrcnet_paper.driving.other_worlds_contact_sheet FILE`."""
 
 from __future__ import annotations
 

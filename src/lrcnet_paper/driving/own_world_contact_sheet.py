@@ -1,4 +1,4 @@
-"""A contact sheet of what the camera shows: `python -m lrcnet_paper.driving.own_world_contact_sheet FILE` (needs Pillow)."""
+"""A contact sheet of our own world: `python -m lrcnet_paper.driving.own_world_contact_sheet FILE` (needs Pillow)."""
 
 from __future__ import annotations
 

@@ -59,16 +59,6 @@ class DriveRecording:
         return len(self.frames)
 
 
-def split_roads(train: int, validation: int, test: int = 0) -> dict[str, range]:
-    """Seeds of roads for each split: no road is in two of them, however many there are.
-
-    >>> split_roads(3, 2)["validation"]
-    range(10000000, 10000002)
-    """
-    sizes = {"train": train, "validation": validation, "test": test}
-    return {name: range(k * 10**7, k * 10**7 + size) for k, (name, size) in enumerate(sizes.items())}
-
-
 def record(
     folder: FolderPath,
     roads: Sequence[int],

@@ -7,14 +7,13 @@ from torch import Tensor
 
 from lrcnet.errors import positive_size
 from lrcnet_paper.driving import RUNNING, World, expert_drive
+from lrcnet_paper.road_seeds import ATTENTION_SCENES
 
-# Beyond the test roads of any recording, see lrcnet_paper.driving.split_roads.
-FIRST_ROAD = 2 * 10**7 + 10**6
 ROADS = 16
 LENGTH = 400.0
 
 
-def scenes(season: str, count: int, *, first_road: int = FIRST_ROAD, length: float = LENGTH) -> Tensor:
+def scenes(season: str, count: int, *, first_road: int = ATTENTION_SCENES[0], length: float = LENGTH) -> Tensor:
     """Views along the driver's way, evenly spaced over each of up to 16 roads.
 
     Args:

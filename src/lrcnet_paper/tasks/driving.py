@@ -19,8 +19,9 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from lrcnet_paper.driving.camera import HEIGHT, WIDTH
-from lrcnet_paper.driving.recording import DriveRecording, open_recording, record, split_roads
+from lrcnet_paper.driving.recording import DriveRecording, open_recording, record
 from lrcnet_paper.driving.windows import Windows
+from lrcnet_paper.road_seeds import split_roads
 
 from .sources import cache_folder
 from .task import DataPath, Index, Recipe, Task
@@ -91,7 +92,7 @@ class WindowSamples(Dataset[tuple[Tensor, None, Tensor]]):
             return self._windows.balanced(self._count, generator)
         return torch.randperm(self._count, generator=generator)
 
-    def spread(self, count: int) -> WindowSamples:
+    def evenly_spaced(self, count: int) -> WindowSamples:
         """An epoch of so many windows; of all of them if it is balanced."""
         return WindowSamples(self._windows, min(count, self._count), balanced=self._balanced).to(self._device)
 

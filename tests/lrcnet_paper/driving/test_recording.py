@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from lrcnet_paper.driving import STEP, DriveRecording, Windows, World, expert_drive, open_recording, record, split_roads
+from lrcnet_paper.driving import STEP, DriveRecording, Windows, World, expert_drive, open_recording, record
 
 ROADS = [3, 4, 5, 6, 7]
 
@@ -60,12 +60,6 @@ def test_a_finished_recording_is_opened_and_an_unfinished_one_made_anew(folder, 
         record(copy, ROADS, length=80.0)
     with pytest.raises(ValueError, match="roads must name one road"):
         record(copy, [])
-
-
-def test_splits_share_no_road() -> None:
-    roads = split_roads(100, 20, 20)
-    assert [len(part) for part in roads.values()] == [100, 20, 20]
-    assert len({road for part in roads.values() for road in part}) == 140
 
 
 def test_windows_stay_within_a_drive(folder) -> None:

@@ -51,7 +51,7 @@ def test_an_epoch_draws_as_many_windows_as_it_says(monkeypatch: pytest.MonkeyPat
     assert frames.dtype is torch.uint8
     assert dt is None
     assert curvature.shape == (4, 32)
-    assert len(train.spread(2).order(torch.Generator())) == 2
+    assert len(train.evenly_spaced(2).order(torch.Generator())) == 2
     torch.testing.assert_close(validation[torch.tensor([0, 1])][2], validation[0:2][2])
     assert not list((tmp_path / "lrcnet" / "driving").glob("*.part"))
     recording.cache_clear()
