@@ -27,7 +27,7 @@ def table(runs: Runs) -> str:
         rows.append(
             (
                 SYSTEMS[system].title,
-                palette.look(model).label,
+                palette.model_label(model),
                 str(CLAIMED["test loss"][system]["lrc" if model == "lrc-s" else model]),
                 f"{result.metrics[METRIC]:.3f}",
                 "-" if adaptive is None else f"{adaptive:.3f}",
@@ -58,7 +58,7 @@ def draw(runs: Runs) -> Figure:
     from matplotlib.figure import Figure
 
     systems = list(dict.fromkeys(system for system, _ in runs))
-    with palette.style():
+    with palette.figure_style():
         figure = Figure(figsize=(9.0, 3.1 * len(systems) + 0.4), layout="constrained")
         panels = figure.subplots(len(systems), 2, width_ratios=(1, 1.9), squeeze=False)
         for (orbit, course), name in zip(panels, systems, strict=True):
@@ -71,9 +71,9 @@ def draw(runs: Runs) -> Figure:
             course.plot(times, truth[:, 0], **look_of_truth)
             for (system, model), run in runs.items():
                 if system == name:
-                    look = palette.look(model)
+                    model_style = palette.model_style(model)
                     xs, ys = zip(*run.prediction["states"], strict=True)
-                    style = {"color": look.colour, "linestyle": look.dashes, "label": look.label}
+                    style = {"color": model_style.colour, "linestyle": model_style.dashes, "label": model_style.label}
                     orbit.plot(xs, ys, **style)
                     course.plot(run.prediction["times"], xs, **style)
         handles, labels = panels[0, 0].get_legend_handles_labels()

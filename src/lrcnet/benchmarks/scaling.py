@@ -86,7 +86,7 @@ def draw(measurements: list[Measurement], path: Path) -> None:
     lengths = [one for one in measurements if one.what.endswith("per step")]
     first = lengths[0].other
     assert first is not None
-    with palette.style():
+    with palette.figure_style():
         figure = Figure(figsize=(9, 3.5), layout="constrained")
         left, right = figure.subplots(1, 2)
         left.axhspan(0.9 * first, 1.1 * first, alpha=0.2, color=palette.GREY, label="within 10 %")

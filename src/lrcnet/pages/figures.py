@@ -62,7 +62,7 @@ def _render(picture: Picture, kind: str) -> bytes:
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     out = io.BytesIO()
-    with palette.style():
+    with palette.figure_style():
         if isinstance(picture.figure.get_layout_engine(), ConstrainedLayoutEngine):
             # Lay out only once: a second layout moves things by a hair, and the same figure would give other bytes.
             picture.figure.draw_without_rendering()

@@ -1,7 +1,7 @@
-"""Every colour, line and marker of the project, in one place; safe for the colour-blind, on white and on black.
+"""Every colour, line and marker of the project in one place; safe for colour-blind readers, on white and on black.
 
 The hues follow Okabe and Ito's set, darkened or lightened until each has a contrast of 3 to 1 against both the light
-and the dark page; models differ by dashes and markers too, so that a grey print can be read. A test measures the
+and the dark page. Models differ by dashes and markers too, so that a grey print can be read. A test measures the
 contrast.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-# A page replaces these three by its own variables, so that a figure follows light and dark mode.
+# A page replaces the first three with its CSS variables, so that a figure follows light and dark mode.
 INK = "#1b1f24"
 PAPER = "#ffffff"
 GRID = "#d3d8de"
@@ -25,8 +25,8 @@ GREY = "#7a828c"
 OCHRE = "#b07d00"
 
 
-class Look(NamedTuple):
-    """How a model is drawn and called."""
+class ModelStyle(NamedTuple):
+    """The name of a model in figures and tables, and the colour, dashes and marker of its lines."""
 
     label: str
     colour: str
@@ -34,19 +34,19 @@ class Look(NamedTuple):
     marker: str
 
 
-LOOKS: dict[str, Look] = {
-    "lrcu-s": Look("LRCU-S", VERMILION, "-", "o"),
-    "lrcu-a": Look("LRCU-A", PURPLE, (0, (6, 1.5)), "s"),
-    "lrc-s": Look("LRC-S", VERMILION, "-", "o"),
-    "lrc-a": Look("LRC-A", PURPLE, (0, (6, 1.5)), "s"),
-    "lstm": Look("LSTM", BLUE, (0, (4, 1, 1, 1)), "^"),
-    "gru": Look("GRU", GREEN, (0, (2, 1)), "v"),
-    "mgu": Look("MGU", GREY, (0, (1, 1)), "D"),
-    "neural-ode": Look("Neural ODE", BLUE, (0, (4, 1, 1, 1)), "^"),
-    "ltc": Look("LTC", GREEN, (0, (2, 1)), "v"),
-    "stc": Look("STC", GREY, (0, (1, 1)), "D"),
-    "ctrnn": Look("CT-RNN", OCHRE, (0, (3, 2)), "P"),
-    "gru-ode": Look("GRU-ODE", OCHRE, (0, (1, 2)), "X"),
+MODEL_STYLES: dict[str, ModelStyle] = {
+    "lrcu-s": ModelStyle("LRCU-S", VERMILION, "-", "o"),
+    "lrcu-a": ModelStyle("LRCU-A", PURPLE, (0, (6, 1.5)), "s"),
+    "lrc-s": ModelStyle("LRC-S", VERMILION, "-", "o"),
+    "lrc-a": ModelStyle("LRC-A", PURPLE, (0, (6, 1.5)), "s"),
+    "lstm": ModelStyle("LSTM", BLUE, (0, (4, 1, 1, 1)), "^"),
+    "gru": ModelStyle("GRU", GREEN, (0, (2, 1)), "v"),
+    "mgu": ModelStyle("MGU", GREY, (0, (1, 1)), "D"),
+    "neural-ode": ModelStyle("Neural ODE", BLUE, (0, (4, 1, 1, 1)), "^"),
+    "ltc": ModelStyle("LTC", GREEN, (0, (2, 1)), "v"),
+    "stc": ModelStyle("STC", GREY, (0, (1, 1)), "D"),
+    "ctrnn": ModelStyle("CT-RNN", OCHRE, (0, (3, 2)), "P"),
+    "gru-ode": ModelStyle("GRU-ODE", OCHRE, (0, (1, 2)), "X"),
 }
 
 FORGET = BLUE
@@ -54,14 +54,19 @@ UPDATE = VERMILION
 SMOOTHEN = GREEN
 
 
-def look(model: str) -> Look:
-    """How that model is drawn; an unknown one is drawn grey under its own name, so that a new cell shows up at once."""
-    return LOOKS.get(model, Look(model, GREY, "-", "."))
+def model_style(model: str) -> ModelStyle:
+    """Return the style of a model; an unknown one is grey under its own name, so that a new cell shows up at once."""
+    return MODEL_STYLES.get(model, ModelStyle(model, GREY, "-", "."))
+
+
+def model_label(model: str) -> str:
+    """Return the name of a model for people, such as "LRCU-S" for "lrcu-s"."""
+    return model_style(model).label
 
 
 @contextmanager
-def style() -> Iterator[None]:
-    """Matplotlib settings of every figure: no global state is left behind."""
+def figure_style() -> Iterator[None]:
+    """Apply the matplotlib settings of every figure; afterwards the caller's settings hold again."""
     import matplotlib
 
     settings: Any = {
@@ -94,7 +99,7 @@ def style() -> Iterator[None]:
 
 
 def contrast(first: str, second: str) -> float:
-    """Contrast of two colours by the web's accessibility rule: 1 (none) to 21."""
+    """Return the contrast of two colours by the accessibility rule of the web: from 1 (none) to 21."""
 
     def luminance(colour: str) -> float:
         parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]

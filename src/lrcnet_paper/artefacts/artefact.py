@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from lrcnet_paper.training.result import Result
     from lrcnet_paper.training.spec import RunSpec
 
+
 @dataclass(frozen=True)
 class Claim:
     """A statement of the paper, the paper's number, our number, and the verdict."""

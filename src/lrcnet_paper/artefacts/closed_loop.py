@@ -187,8 +187,8 @@ def _claims(measured: Mapping[Model, Group]) -> list[Claim]:
                 ours = [None if g is None else likelihood(g, noise) for g in pair]
                 claims.append(
                     Claim(
-                        f"Noise {noise:g}: {palette.look(model).label} crashes {_how_often(claimed)} than "
-                        f"{palette.look(other).label}.",
+                        f"Noise {noise:g}: {palette.model_label(model)} crashes {_how_often(claimed)} than "
+                        f"{palette.model_label(other)}.",
                         f"{claimed[0].mean:.3f} against {claimed[1].mean:.3f}",
                         "–" if None in ours else f"{ours[0]} against {ours[1]}",
                         judge_comparison(
@@ -210,12 +210,12 @@ def _how_often(claimed: tuple[Estimate, Estimate]) -> str:
 def _picture(measured: Mapping[Model, Group]) -> Picture:
     from matplotlib.figure import Figure
 
-    with palette.style():
+    with palette.figure_style():
         figure = Figure(figsize=(7.2, 3.0), layout="constrained")
         panels = figure.subplots(1, len(SEASONS), sharey=True)
         for axes, season in zip(panels, SEASONS, strict=True):
             for position, (model, group) in enumerate(measured.items()):
-                look = palette.look(model.name)
+                style = palette.model_style(model.name)
                 shift = (position - (len(measured) - 1) / 2) * 0.13
                 numbers = [likelihood(group, noise, season) for noise in NOISES]
                 where = [i + shift for i, number in enumerate(numbers) if number is not None]
@@ -224,11 +224,11 @@ def _picture(measured: Mapping[Model, Group]) -> Picture:
                     where,
                     [100 * number.mean for number in known],
                     yerr=list(zip(*(_error_bar(number) for number in known), strict=True)),
-                    fmt=look.marker,
-                    color=look.colour,
+                    fmt=style.marker,
+                    color=style.colour,
                     capsize=2,
                     markersize=5,
-                    label=look.label,
+                    label=style.label,
                 )
             axes.set(title=season, xlabel="noise variance", ylim=(-4, 104))
             axes.set_xticks(range(len(NOISES)), [f"{noise:g}" for noise in NOISES])

@@ -170,7 +170,7 @@ def _table(groups: Mapping[str, Group]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for model in CLAIMED["summer"]:
         group = groups.get(model)
-        cells: list[Cell] = [palette.look(model).label]
+        cells: list[Cell] = [palette.model_label(model)]
         for season in SEASONS:
             cells += [CLAIMED[season][model], _pooled(group, season), _judge(model, group, season)]
         rows.append((*cells, _driven(group), len(group.runs) if group else None, group.budget if group else None))
@@ -221,7 +221,7 @@ def _claims(groups: Mapping[str, Group]) -> list[Claim]:
             claims.append(
                 Claim(
                     f"{season.capitalize()}: neurons of LRCU-S correlate with the road more than those of "
-                    f"{palette.look(other).label}.",
+                    f"{palette.model_label(other)}.",
                     f"{paper[0]} against {paper[1]}",
                     f"{ours[0] or '–'} against {ours[1] or '–'}",
                     judge_comparison(paper, ours, larger_is_better=True, under=conditions(*used)),
@@ -247,21 +247,21 @@ def _draw(groups: Mapping[str, Group]) -> Figure:
     from matplotlib.figure import Figure
 
     scatter = random.Random(0)
-    with palette.style():
+    with palette.figure_style():
         figure = Figure(figsize=(7.2, 2.9), layout="constrained")
         for panel, season in zip(figure.subplots(1, 2, sharey=True), SEASONS, strict=True):
             for place, (model, group) in enumerate(groups.items()):
                 sizes = [r for run in group.runs for r in _sizes(run, season)]
                 where = [place + scatter.uniform(-0.3, 0.3) for _ in sizes]
-                look = palette.look(model)
-                panel.plot(where, sizes, look.marker, color=look.colour, alpha=0.45, markersize=3, rasterized=True)
+                style = palette.model_style(model)
+                panel.plot(where, sizes, style.marker, color=style.colour, alpha=0.45, markersize=3, rasterized=True)
                 mean = sum(sizes) / len(sizes)
                 panel.plot([place - 0.36, place + 0.36], [mean, mean], color=palette.INK, linewidth=2)
                 panel.plot(
                     [place], [CLAIMED[season][model].mean], "D", markerfacecolor=palette.PAPER,
                     markeredgecolor=palette.INK, markersize=5,
                 )  # fmt: skip
-            panel.set_xticks(range(len(groups)), [palette.look(model).label for model in groups])
+            panel.set_xticks(range(len(groups)), [palette.model_label(model) for model in groups])
             panel.set(title=season, xlabel="model", ylim=(-0.02, 1.02))
             panel.grid(False, axis="x")
             if panel.get_subplotspec().is_first_col():

@@ -55,13 +55,13 @@ def draw_curves(axes: Axes, groups: Sequence[Group], columns: Sequence[str], sca
         if column is None:
             continue
         where, mean, low, high = mean_curve(group, column, scale)
-        look = palette.look(group.model)
-        label = f"{look.label}, {group.change}" if group.change else look.label
+        style = palette.model_style(group.model)
+        label = f"{style.label}, {group.change}" if group.change else style.label
         # A run of a few points would be invisible as a line.
-        marker = look.marker if len(where) < 15 else ""
-        axes.plot(where, mean, color=look.colour, linestyle=look.dashes, marker=marker, markersize=4, label=label)
+        marker = style.marker if len(where) < 15 else ""
+        axes.plot(where, mean, color=style.colour, linestyle=style.dashes, marker=marker, markersize=4, label=label)
         if len(group.runs) > 1:
-            axes.fill_between(where, low, high, color=look.colour, alpha=0.18, linewidth=0)
+            axes.fill_between(where, low, high, color=style.colour, alpha=0.18, linewidth=0)
         drawn = drawn or bool(where)
     return drawn
 
@@ -81,7 +81,7 @@ def legend_below(figure: Figure, axes: Sequence[Axes]) -> None:
 def draw_dots(axes: Axes, dots: Sequence[Dot]) -> None:
     """Paper (hollow) above ours (filled), each with its standard deviation, one line per model, the first on top."""
     for row, dot in enumerate(dots):
-        look = palette.look(dot.model)
+        style = palette.model_style(dot.model)
         for estimate, offset, hollow in ((dot.paper, -0.14, True), (dot.ours, 0.14, False)):
             if estimate is None:
                 continue
@@ -89,13 +89,13 @@ def draw_dots(axes: Axes, dots: Sequence[Dot]) -> None:
                 estimate.mean,
                 row + offset,
                 xerr=estimate.std or 0.0,
-                color=palette.GREY if hollow else look.colour,
-                marker="o" if hollow else look.marker,
-                markerfacecolor=palette.PAPER if hollow else look.colour,
+                color=palette.GREY if hollow else style.colour,
+                marker="o" if hollow else style.marker,
+                markerfacecolor=palette.PAPER if hollow else style.colour,
                 markersize=5.5,
                 capsize=2.5,
                 linewidth=1.3,
             )
-    axes.set_yticks(range(len(dots)), [dot.label or palette.look(dot.model).label for dot in dots])
+    axes.set_yticks(range(len(dots)), [dot.label or palette.model_label(dot.model) for dot in dots])
     axes.set_ylim(len(dots) - 0.5, -0.5)
     axes.grid(False, axis="y")

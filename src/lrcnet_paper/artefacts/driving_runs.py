@@ -115,7 +115,7 @@ def conditions(*groups: Group) -> Conditions:
 
 def label(model: Model) -> str:
     """How a table calls a model."""
-    name = palette.look(model.name).label
+    name = palette.model_label(model.name)
     return f"{name} ({model.solver})" if model.solver else name
 
 

@@ -81,7 +81,7 @@ def write_drive(trained: TrainedNetwork, replay: Replay, setting: Setting, path:
         ValueError: for untrained weights outside the smoke budget.
         ImportError: without Pillow.
     """
-    name = palette.look(trained.spec.model).label
+    name = palette.model_label(trained.spec.model)
     shaken = f"noise of variance {setting.noise:g}" if setting.noise else "no noise"
     where = f"In {setting.place}; season: {setting.weather}; {shaken}."
     title = f"{name} drives"
@@ -276,7 +276,7 @@ def _facts(trained: TrainedNetwork, replay: Replay, setting: Setting) -> str:
     loss = f"{came_from['loss'][0]} {came_from['loss'][1]:.4g}" if came_from["loss"] else "unknown"
     facts: Mapping[str, str] = {
         "checkpoint": f"{came_from['checkpoint']}, after {came_from['unit']} {came_from['done']}",
-        "model": f"{palette.look(spec.model).label}, {replay.activity.shape[1]} neurons"
+        "model": f"{palette.model_label(spec.model)}, {replay.activity.shape[1]} neurons"
         + (f", {spec.solver}" if spec.solver else ""),
         "trained on": f"{spec.task} {spec.variant}, seed {spec.seed}, budget {spec.budget}",
         "loss": loss,

@@ -174,7 +174,7 @@ def _trace(policy: Policy, came_from: Source, smoke: bool) -> Section:
     # The last frames' curvature, in pieces of equal length, so that there is more than one sample.
     pieces = frames.view(2, -1, *frames.shape[2:])
     parts = ranked(shares(policy, pieces, lambda curvature: curvature[:, -1]).neurons)
-    with palette.style():
+    with palette.figure_style():
         figure = heat_map(
             found, title="three seconds of a driver's view, summer" if not smoke else "a moment", note=told(came_from)
         )

@@ -67,7 +67,7 @@ def _trace(found: Trace, here: Tensor, label: str, came_from: Source) -> Section
     # A sequence in which the label begins or ends shows it best.
     share = here.float().mean(1)
     sample = int((share * (1 - share) + 1e-3 * share).argmax())
-    with palette.style():
+    with palette.figure_style():
         figure = heat_map(
             found,
             sample=sample,

@@ -267,17 +267,17 @@ def test_a_decaying_rate_has_a_table_of_its_own_and_stays_out_of_the_others(all_
 
 
 def test_every_colour_can_be_seen_on_the_light_and_on_the_dark_page():
-    for look in palette.LOOKS.values():
+    for style in palette.MODEL_STYLES.values():
         for background in (palette.PAPER, palette.DARK_PAPER):
-            assert palette.contrast(look.colour, background) >= 3
+            assert palette.contrast(style.colour, background) >= 3
     assert palette.contrast(palette.INK, palette.PAPER) >= 7
 
 
 def test_models_of_one_figure_differ_by_more_than_colour():
     for models in (classification.MODELS, neural_ode.MODELS):
-        looks = [palette.look(model) for model in models]
+        styles = [palette.model_style(model) for model in models]
         for attribute in ("colour", "dashes", "marker"):
-            assert len({getattr(look, attribute) for look in looks}) == len(looks)
+            assert len({getattr(style, attribute) for style in styles}) == len(styles)
 
 
 def test_drawing_leaves_matplotlibs_settings_alone():

@@ -107,14 +107,14 @@ def _table(groups: Mapping[str, Group]) -> Table:
         for season in SEASONS:
             group = groups.get(model)
             if group is None:
-                rows.append((palette.look(model).label, season, *[None] * 7))
+                rows.append((palette.model_label(model), season, *[None] * 7))
                 continue
             first = group.runs[0].analyses[NAME]
             cells = [_cell(first[season], role) for role in first[season]["cells"]]
             driven = [run.analyses[NAME][season]["metres"] for run in group.runs]
             rows.append(
                 (
-                    palette.look(model).label,
+                    palette.model_label(model),
                     season,
                     *cells,
                     _swings(group, season),
@@ -150,7 +150,7 @@ def _claims(groups: Mapping[str, Group]) -> list[Claim]:
         calmest = min(others, key=lambda m: others[m].mean) if len(others) == len(GATED) else None
         shown = "–"
         if ours is not None and calmest is not None:
-            shown = f"{ours} against {others[calmest]} swings per km ({palette.look(calmest).label})"
+            shown = f"{ours} against {others[calmest]} swings per km ({palette.model_label(calmest)})"
         used = [g for m in ("lrcu-s", calmest) if m is not None and (g := groups.get(m)) is not None]
         claims.append(
             Claim(

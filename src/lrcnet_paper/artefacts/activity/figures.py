@@ -73,7 +73,7 @@ def draw_roads(found: Mapping[str, tuple[Mapping[str, Any], Source]]) -> Figure:
     spare = max(0.0, 0.35 * (right - left) - (high - low)) / 2, max(0.0, 0.35 * (high - low) - (right - left)) / 2
     low, high, left, right = low - spare[0], high + spare[0], left - spare[1], right + spare[1]
     tall = 1.25 * min((high - low) / (right - left), 1.6)
-    with palette.style():
+    with palette.figure_style():
         figure = Figure(figsize=(1.55 * len(found) + 1.2, (tall + 0.35) * len(roles) + 0.9), layout="compressed")
         grid = figure.subplots(len(roles), len(found), sharex=True, sharey=True, squeeze=False)
         for column, (model, (drive, came_from)) in enumerate(found.items()):
@@ -93,7 +93,7 @@ def draw_roads(found: Mapping[str, tuple[Mapping[str, Any], Source]]) -> Figure:
                 drawn = panel.add_collection(lines)
                 panel.plot(*points[0], "o", color=palette.INK, markersize=5)
                 name = role if role.startswith("cell") else f"{role}:\ncell {cell['number']}"
-                head = f"{palette.look(model).label}\n{told_briefly(came_from)}\n" if row == 0 else ""
+                head = f"{palette.model_label(model)}\n{told_briefly(came_from)}\n" if row == 0 else ""
                 panel.set_title(f"{head}{name}, r = {cell['r']:+.2f}", fontsize=6.5)
                 panel.set(xlim=(left, right), ylim=(low, high))
                 panel.set_aspect("equal")

@@ -41,14 +41,14 @@ def draw_boxes(boxes: Mapping[str, Mapping[str, Mapping[float, Sequence[Mapping[
     from matplotlib.patches import Patch
 
     seasons = list(next(iter(boxes.values())))
-    with palette.style():
+    with palette.figure_style():
         figure = Figure(figsize=(7.6, 3.3), layout="constrained")
         panels = figure.subplots(1, len(seasons), sharey=True, squeeze=False)[0]
         for panel, season in zip(panels, seasons, strict=True):
             for place, (model, found) in enumerate(boxes.items()):
                 for k, seeds in enumerate(found[season].values()):
-                    _box(panel, place + 0.38 * (k - 0.5), seeds, palette.look(model).colour, dark=bool(k))
-            panel.set_xticks(range(len(boxes)), [palette.look(model).label for model in boxes])
+                    _box(panel, place + 0.38 * (k - 0.5), seeds, palette.model_style(model).colour, dark=bool(k))
+            panel.set_xticks(range(len(boxes)), [palette.model_label(model) for model in boxes])
             panel.set(title=season, xlabel="model")
             panel.grid(False, axis="x")
         low = min(b["low"] for m in boxes.values() for s in m.values() for v in s.values() for b in v)
@@ -98,7 +98,7 @@ def draw_grid(frames: NDArray[Any], maps: Mapping[str, tuple[Mapping[str, str], 
     from matplotlib.figure import Figure
 
     columns = 1 + len(maps)
-    with palette.style():
+    with palette.figure_style():
         figure = Figure(figsize=(1.75 * columns + 0.7, 0.56 * len(frames) + 0.5), layout="compressed")
         grid = figure.subplots(len(frames), columns, squeeze=False)
         names = list(next(iter(maps.values()))[0]) if maps else ["0", "0.1", "0.2"]
@@ -109,7 +109,7 @@ def draw_grid(frames: NDArray[Any], maps: Mapping[str, tuple[Mapping[str, str], 
                 drawn = panel.imshow(unpacked(kept[name]), cmap=MAP, vmin=0, vmax=255, interpolation="nearest")
         grid[0, 0].set_title("camera", fontsize="small")
         for panel, (model, (_, found)) in zip(grid[0, 1:], maps.items(), strict=True):
-            panel.set_title(f"{palette.look(model).label}\n{told_briefly(found)}", fontsize=6.5)
+            panel.set_title(f"{palette.model_label(model)}\n{told_briefly(found)}", fontsize=6.5)
         for panel in grid.flat:
             panel.grid(False)
             panel.set(xticks=[], yticks=[])

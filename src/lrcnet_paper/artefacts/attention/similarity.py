@@ -160,7 +160,7 @@ def _table(groups: Mapping[str, Group]) -> Table:
             pairs = int(group.runs[0].analyses[NAME]["similarity"][SEASONS[0]][f"{VARIANCES[0]:g}"]["count"])
         rows.append(
             (
-                palette.look(model).label,
+                palette.model_label(model),
                 *numbers,
                 pairs,
                 len(group.runs) if group else None,
@@ -193,10 +193,10 @@ def _claims(groups: Mapping[str, Group]) -> list[Claim]:
             for model in CLAIMED["most similar"]:
                 ours = _similarity(groups.get(model), season, v), others.get(best or "")
                 used = [g for m in (model, best) if m is not None and (g := groups.get(m)) is not None]
-                label = palette.look(model).label
+                label = palette.model_label(model)
                 shown = "–"
                 if best is not None and ours[0] is not None:
-                    shown = f"{ours[0]} against {others[best]} ({palette.look(best).label})"
+                    shown = f"{ours[0]} against {others[best]} ({palette.model_label(best)})"
                 claims.append(
                     Claim(
                         f"{season.capitalize()}, variance {v:g}: the attention of {label} changes less than that of "

@@ -115,7 +115,7 @@ def who_is_ahead(task: str, where: str, groups: Mapping[str, Group]) -> list[Cla
             present = [group for group in ours if group is not None]
             claims.append(
                 Claim(
-                    f"{where}: {palette.look(model).label} is ahead of {palette.look(other).label}.",
+                    f"{where}: {palette.model_label(model)} is ahead of {palette.model_label(other)}.",
                     f"{claimed[model].mean - claimed[other].mean:+.2f} points",
                     "–" if None in numbers else f"{numbers[0].mean - numbers[1].mean:+.2f} points",  # type: ignore[union-attr]
                     judge_comparison(
@@ -140,4 +140,4 @@ def _divergence(where: str, task: str, model: str, longest: Mapping[str, Group])
         shown = f"{group.diverged} of {len(group.runs)} runs"
         word = "reproduced" if group.diverged else "not reached" if under.shorter else "refuted"
         verdict = Verdict("open" if under.smoke else word, under.notes)  # type: ignore[arg-type]
-    return Claim(f"{where}: {palette.look(model).label} runs end in NaN.", f"{count} of {of} runs", shown, verdict)
+    return Claim(f"{where}: {palette.model_label(model)} runs end in NaN.", f"{count} of {of} runs", shown, verdict)

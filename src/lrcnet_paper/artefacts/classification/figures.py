@@ -23,7 +23,7 @@ def draw_accuracies(panels: Mapping[str, Sequence[Dot]]) -> Figure:
     from matplotlib.lines import Line2D
 
     rows = -(-len(panels) // 2)
-    with palette.style():
+    with palette.figure_style():
         figure = Figure(figsize=(7.2, 0.5 + 2.3 * rows), layout="constrained")
         grid = figure.subplots(rows, 2, squeeze=False).ravel()
         for axes, (title, dots) in zip(grid, panels.items(), strict=False):
@@ -42,7 +42,7 @@ def draw_learning_curves(groups: Sequence[Group], split: str) -> Figure:
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
-    with palette.style():
+    with palette.figure_style():
         figure = Figure(figsize=(7.2, 3.3), layout="constrained")
         left, right = figure.subplots(1, 2)
         curves.draw_curves(left, groups, ("train_loss",))
@@ -61,7 +61,7 @@ def draw_rates(rates: Sequence[Rate]) -> Figure:
 
     variants = list(dict.fromkeys(entry.variant for entry in rates))
     models = list(dict.fromkeys(entry.model for entry in rates))
-    with palette.style():
+    with palette.figure_style():
         figure = Figure(figsize=(3.6 * max(2, len(variants)), 3.4), layout="constrained")
         grid = figure.subplots(1, len(variants), squeeze=False).ravel()
         for axes, variant in zip(grid, variants, strict=True):
@@ -80,19 +80,19 @@ def _draw_rate_line(axes: Axes, entries: Sequence[Rate], place: int) -> None:
     points = [(e, number) for e in entries if (number := accuracy(e.faithful)) is not None]
     if not points:
         return
-    look = palette.look(points[0][0].model)
+    style = palette.model_style(points[0][0].model)
     # Side by side, so that the bars of one rate do not hide each other.
     where = [entry.rate * 1.2 ** (place - 2) for entry, _ in points]
     axes.errorbar(
         where,
         [number.mean for _, number in points],
         yerr=[number.std or 0.0 for _, number in points],
-        color=look.colour,
-        linestyle=look.dashes,
-        marker=look.marker,
+        color=style.colour,
+        linestyle=style.dashes,
+        marker=style.marker,
         markersize=5,
         capsize=2,
-        label=look.label,
+        label=style.label,
     )
     picked = [(x, number.mean) for x, (entry, number) in zip(where, points, strict=True) if entry.picked]
     axes.plot(

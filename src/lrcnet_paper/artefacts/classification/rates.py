@@ -102,7 +102,7 @@ def rate_table(rates: Sequence[Rate]) -> Table:
         rows.append(
             (
                 entry.variant,
-                palette.look(entry.model).label,
+                palette.model_label(entry.model),
                 f"{entry.rate:g}",
                 entry.loss,
                 "picked" if entry.picked else "",

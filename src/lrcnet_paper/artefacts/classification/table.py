@@ -74,7 +74,7 @@ def _table(task: str, groups: Sequence[Group]) -> Table:
             rows.append(
                 (
                     variant,
-                    palette.look(group.model).label,
+                    palette.model_label(group.model),
                     claimed[group.model],
                     number or "NaN",
                     len(group.runs),
@@ -87,7 +87,7 @@ def _table(task: str, groups: Sequence[Group]) -> Table:
                 )
             )
     if not rows:
-        rows = [("–", palette.look(model).label, claimed[model], *[None] * 8) for model in MODELS]
+        rows = [("–", palette.model_label(model), claimed[model], *[None] * 8) for model in MODELS]
     return Table(
         task,
         f"{TITLES[task]}: test accuracy (%)",
@@ -129,7 +129,7 @@ def _solver_tables(groups: Sequence[Group]) -> list[Table]:
     rows: list[tuple[Cell, ...]] = [
         (
             group.variant,
-            palette.look(group.model).label,
+            palette.model_label(group.model),
             group.change or "euler-1 (its own)",
             accuracy(group) or "NaN",
             len(group.runs),
@@ -166,7 +166,7 @@ def _pictures(found: Mapping[str, Sequence[Group]], rates: Sequence[Rate]) -> tu
                 g.model,
                 CLAIMED["accuracy"][task].get(g.model),
                 accuracy(g),
-                f"{palette.look(g.model).label}, {g.epochs} ep.",
+                f"{palette.model_label(g.model)}, {g.epochs} ep.",
             )
             for g in groups
         ]

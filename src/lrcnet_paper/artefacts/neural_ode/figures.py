@@ -23,7 +23,7 @@ def draw_phase_portraits(rolled: Rolled) -> Figure:
     """y over x, two systems in a row."""
     from matplotlib.figure import Figure
 
-    with palette.style():
+    with palette.figure_style():
         figure = Figure(figsize=(7.2, 9.6), layout=_roomy())
         panels = figure.subplots(3, 2).ravel()
         for axes, (name, system) in zip(panels, SYSTEMS.items(), strict=True):
@@ -33,8 +33,8 @@ def draw_phase_portraits(rolled: Rolled) -> Figure:
             for model in DRAWN:
                 states = _states(rolled.get((name, model)))
                 if states:
-                    look = palette.look(model)
-                    axes.plot(*states, color=look.colour, linestyle=look.dashes, label=look.label)
+                    style = palette.model_style(model)
+                    axes.plot(*states, color=style.colour, linestyle=style.dashes, label=style.label)
             axes.set(title=system.title, xlabel="x (no unit)", ylabel="y (no unit)")
             _limit(axes, truth)
         curves.legend_below(figure, list(panels))
@@ -45,7 +45,7 @@ def draw_trajectories(rolled: Rolled) -> Figure:
     """x and y over time, two systems in a row."""
     from matplotlib.figure import Figure
 
-    with palette.style():
+    with palette.figure_style():
         figure = Figure(figsize=(7.2, 10.4), layout=_roomy())
         panels = figure.subplots(6, 2)
         for index, (name, system) in enumerate(SYSTEMS.items()):
@@ -58,9 +58,10 @@ def draw_trajectories(rolled: Rolled) -> Figure:
                     run = rolled.get((name, model))
                     states = _states(run)
                     if run is not None and states:
-                        look = palette.look(model)
+                        style = palette.model_style(model)
                         where = run.prediction["times"]
-                        axes.plot(where, states[coordinate], color=look.colour, linestyle=look.dashes, label=look.label)
+                        values = states[coordinate]
+                        axes.plot(where, values, color=style.colour, linestyle=style.dashes, label=style.label)
                 axes.set(ylabel="xy"[coordinate], xlim=(0, system.end))
                 low, high = float(truth[:, coordinate].min()), float(truth[:, coordinate].max())
                 axes.set_ylim(low - 0.25 * (high - low), high + 0.25 * (high - low))
@@ -77,7 +78,7 @@ def draw_curves(groups: Mapping[tuple[str, str], Group], paper: Mapping[str, flo
     """Test error over iterations, two systems in a row, with the paper's number for LRC as a line."""
     from matplotlib.figure import Figure
 
-    with palette.style():
+    with palette.figure_style():
         figure = Figure(figsize=(7.2, 8.4), layout=_roomy())
         panels = figure.subplots(3, 2).ravel()
         for axes, (name, system) in zip(panels, SYSTEMS.items(), strict=True):

@@ -138,12 +138,12 @@ def _main_table(groups: Mapping[tuple[str, str], Group]) -> Table:
         for model in MODELS:
             group = groups.get((system, model))
             if group is None:
-                rows.append((description.title, palette.look(model).label, _paper(system, model), *[None] * 9))
+                rows.append((description.title, palette.model_label(model), _paper(system, model), *[None] * 9))
                 continue
             rows.append(
                 (
                     description.title,
-                    palette.look(model).label,
+                    palette.model_label(model),
                     _paper(system, model),
                     _error(group),
                     _error(group, solver="dopri5"),
@@ -195,7 +195,7 @@ def _lengths_table(groups: Mapping[tuple[str, str], Group]) -> Table:
             for mark in MARKS:
                 reached = group is not None and group.epochs >= mark
                 cells += [_error(group, at=mark, least=least) if reached else None for least in (False, True)]
-            rows.append((description.title, palette.look(model).label, _paper(system, model), *cells))
+            rows.append((description.title, palette.model_label(model), _paper(system, model), *cells))
     return Table(
         "lengths",
         "Test error after 1000, 2000 and 4000 iterations: last, and the minimum until then",
@@ -215,7 +215,7 @@ def _rates_tables(runs: Sequence[Finished], groups: Mapping[tuple[str, str], Gro
         for rate, group in (("constant", groups.get((PERIODIC, model))), (DECAYING, decayed.get(model))):
             if model in decayed and group is not None:
                 errors = [group.metric(METRIC + kind, digits=4) for kind in ("", "_min", "_dopri5")]
-                label = palette.look(model).label
+                label = palette.model_label(model)
                 rows.append((label, rate, _paper(PERIODIC, model), *errors, group.epochs, len(group.runs)))
     if not rows:
         return []
@@ -299,7 +299,7 @@ def _time_claims(groups: Mapping[tuple[str, str], Group]) -> list[Claim]:
             verdict = Verdict(
                 "better" if mean < low else "reproduced" if mean <= high else "not reached", ("other machine",)
             )
-        label = palette.look(model).label
+        label = palette.model_label(model)
         claims.append(Claim(f"Training time per iteration, {label}.", f"{low} to {high} s", shown, verdict))
     return claims
 
