@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lrcnet.pages import palette
-from lrcnet_paper.artefacts.artefact import Artefact, Picture, Rendered, Table
+from lrcnet.pages.content import Picture, Table
+from lrcnet_paper.artefacts.artefact import Artefact, Rendered
 from lrcnet_paper.training.budgets import check_budget
 
 if TYPE_CHECKING:
@@ -17,27 +18,26 @@ if TYPE_CHECKING:
 
 TITLE = "Architecture of LRC and LRCU"
 
-# The gates that the text names: symbol, argument (Eqs. 1 and 3), what it sets. White letters on a gate's colour do not
-# follow the page's ink, since the colour does not follow it either.
+# The gates that the paper's text names: symbol, argument (Eqs. 1 and 3) and effect.
 CLAIMED: Mapping[str, Any] = {
     "forget": ("σ(f)", "f = Σ g σ(a y + b) + g_l", "how fast the state leaks"),
-    "update": ("τ(u)", "u = Σ k σ(a y + b) + g_l", "where it is driven, as a share of e_l"),
-    "smoothen": ("ε(w)", "w = Σ o y + p", "the elastance: how much of either happens at all"),
+    "update": ("τ(u)", "u = Σ k σ(a y + b) + g_l", "where the state is driven, as a share of e_l"),
+    "smoothen": ("ε(w)", "w = Σ o y + p", "the elastance: how much of both takes effect"),
 }
 COLOURS = {"forget": palette.FORGET, "update": palette.UPDATE, "smoothen": palette.SMOOTHEN}
 
 
 def runs(budget: str, seeds: int | None = None) -> list[RunSpec]:
-    """None: a diagram needs no training."""
+    """Plan no run: a diagram needs no training."""
     check_budget(budget)
     return []
 
 
 def render(runs: Sequence[Finished]) -> Rendered:
-    """The diagram, and its legend as a table."""
+    """Draw the diagram, and list its gates in a table."""
     from matplotlib.figure import Figure
 
-    with palette.style():
+    with palette.figure_style():
         figure = Figure(figsize=(10.6, 4.7))
         left = figure.add_axes((0.005, 0.0, 0.49, 1.0))
         right = figure.add_axes((0.505, 0.0, 0.49, 1.0))
@@ -51,8 +51,8 @@ def render(runs: Sequence[Finished]) -> Rendered:
             Table(
                 "gates",
                 "The three gates",
-                ("gate", "symbol", "argument", "what it sets"),
-                [(name, *said) for name, said in CLAIMED.items()],
+                ("gate", "symbol", "argument", "effect"),
+                [(name, *description) for name, description in CLAIMED.items()],
                 "y = [h, x]: states and inputs. Forget and update share the synapses σ(a y + b) and the leak g_l. "
                 "τ is tanh; ε is σ(w), or σ(w + k) - σ(w - k).",
             )
@@ -61,8 +61,8 @@ def render(runs: Sequence[Finished]) -> Rendered:
             Picture(
                 "architecture",
                 "LRC (left): a differential equation, whose right-hand side passes through the forget, update and "
-                "smoothen gates and is integrated by any solver. LRCU (right): one explicit Euler step of it with a "
-                "time step of 1.",
+                "smoothen gates and is integrated by any solver. LRCU (right): one explicit Euler step of that "
+                "equation, with a time step of 1.",
                 "Two block diagrams. Left, the LRC: the state and the input feed three gates; the forget gate times "
                 "minus the state and the update gate times the leak potential are added, multiplied by the smoothen "
                 "gate, and integrated to the state, which is fed back. Right, the LRCU: the same gates between the "
@@ -122,7 +122,7 @@ def _frame(axes: Axes, name: str, equation: str) -> None:
 
 
 def _gates(axes: Axes, state: str, inputs: str) -> None:
-    """From y = [h, x] at the bottom through synapses and a linear map up to the three gates."""
+    """Draw y = [h, x] at the bottom, the synapses and the linear map above it, and the three gates on top."""
     _box(axes, 4.6, 0.75, f"y = [ {state} , {inputs} ]", palette.INK, width=2.4, height=0.66)
     _arrow(axes, (4.6, -0.35), (4.6, 0.42), label=inputs, label_at=(4.95, -0.13))
     _box(axes, 3.05, 2.05, "synapses  σ(a·y + b)", palette.GREY, width=3.1, height=0.66)
@@ -135,6 +135,7 @@ def _gates(axes: Axes, state: str, inputs: str) -> None:
         (5.95, "smoothen", "ε", "w", ""),
     ):
         colour = COLOURS[name]
+        # The letters are white on light and dark pages alike, because the gate's colour is the same on both.
         _box(axes, x, 3.65, "", colour, width=1.5, height=1.1, filled=True)
         _text(axes, x, 3.85, symbol, size=15, colour="white", align="center")
         _text(axes, x, 3.34, name, size=8, colour="white", align="center", weight="bold")
@@ -144,7 +145,7 @@ def _gates(axes: Axes, state: str, inputs: str) -> None:
 
 
 def _dynamics(axes: Axes) -> None:
-    """The gates' products: -σ(f) h, τ(u) e_l, their sum, and the elastance times it."""
+    """Draw the products -σ(f) h and τ(u) e_l, their sum, and the elastance times that sum."""
     _arrow(axes, (2.15, 4.2), (2.15, 5.23), colour=palette.FORGET)
     _circle(axes, 2.15, 5.53, "×", palette.FORGET)
     _arrow(axes, (3.95, 4.2), (3.95, 4.66), colour=palette.UPDATE)
@@ -230,13 +231,13 @@ def _arrow(
 
 
 def _path(axes: Axes, points: Sequence[tuple[float, float]], *, colour: str = palette.INK) -> None:
-    """A line through points with rounded corners, and a head at its end."""
+    """Draw an arrow along a line of points with rounded corners."""
     from matplotlib.patches import FancyArrowPatch
     from matplotlib.path import Path
 
     vertices, codes = [points[0]], [Path.MOVETO]
     for before, corner, after in zip(points, points[1:], points[2:], strict=False):
-        vertices += [_towards(corner, before), corner, _towards(corner, after)]
+        vertices += [_point_towards(corner, before), corner, _point_towards(corner, after)]
         codes += [Path.LINETO, Path.CURVE3, Path.CURVE3]
     vertices.append(points[-1])
     codes.append(Path.LINETO)
@@ -253,7 +254,10 @@ def _path(axes: Axes, points: Sequence[tuple[float, float]], *, colour: str = pa
     )
 
 
-def _towards(corner: tuple[float, float], other: tuple[float, float], radius: float = 0.16) -> tuple[float, float]:
+def _point_towards(
+    corner: tuple[float, float], other: tuple[float, float], radius: float = 0.16
+) -> tuple[float, float]:
+    """Return the point that lies `radius` from a corner in the direction of another point, or that point if nearer."""
     dx, dy = other[0] - corner[0], other[1] - corner[1]
     length = (dx * dx + dy * dy) ** 0.5
     share = min(1.0, radius / length)

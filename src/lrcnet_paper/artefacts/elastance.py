@@ -9,7 +9,8 @@ import torch
 
 from lrcnet import liquid
 from lrcnet.pages import palette
-from lrcnet_paper.artefacts.artefact import Artefact, Claim, Picture, Rendered, Table
+from lrcnet.pages.content import Picture, Table
+from lrcnet_paper.artefacts.artefact import Artefact, Claim, Rendered
 from lrcnet_paper.results.verdict import Verdict
 from lrcnet_paper.training.budgets import check_budget
 
@@ -19,21 +20,21 @@ if TYPE_CHECKING:
 
 TITLE = "The two shapes of the elastance"
 
-# The text's statements on Eqs. 4 and 5: both lie in [0, 1]; only the second is symmetric.
+# The paper's text on Eqs. 4 and 5: both elastances lie in [0, 1]; only the second is symmetric.
 CLAIMED: Mapping[str, Any] = {"range": (0.0, 1.0), "symmetric": ("symmetric",)}
 
-WIDTHS = (0.5, 1.0, 2.0, 4.0)  # of the symmetric form; cells start with k = 1
+WIDTHS = (0.5, 1.0, 2.0, 4.0)  # k of the symmetric form; cells start with k = 1
 REACH = 10.0
 
 
 def runs(budget: str, seeds: int | None = None) -> list[RunSpec]:
-    """None: a formula needs no training."""
+    """Plan no run: a formula needs no training."""
     check_budget(budget)
     return []
 
 
 def render(runs: Sequence[Finished]) -> Rendered:
-    """Draws both forms and measures their range and symmetry."""
+    """Draw both forms and measure their range and symmetry."""
     w = torch.linspace(-REACH, REACH, 401, dtype=torch.float64)
     curves = {"asymmetric": liquid.elastance_gate(w, None)}
     curves |= {f"symmetric, k = {k:g}": liquid.elastance_gate(w, torch.tensor(k, dtype=w.dtype)) for k in WIDTHS}
@@ -48,7 +49,7 @@ def render(runs: Sequence[Finished]) -> Rendered:
         for name, curve in curves.items()
     ]
     inside = all(low >= 0.0 and high <= 1.0 for _, _, low, high, _ in rows)
-    symmetric = all((odd < 1e-12) == name.startswith("symmetric") for name, *_, odd in rows)
+    symmetric = all((asymmetry < 1e-12) == name.startswith("symmetric") for name, *_, asymmetry in rows)
     return Rendered(
         tables=[
             Table(
@@ -65,7 +66,7 @@ def render(runs: Sequence[Finished]) -> Rendered:
                 "Elastance ε(w): asymmetric, a sigmoid (left), and symmetric, a bump of width k (right).",
                 "Two plots over w from -10 to 10. Left: a sigmoid that rises from 0 to 1. Right: four bumps, symmetric "
                 "about 0, which grow higher and wider as k goes from 0.5 to 4.",
-                _draw(w, curves),
+                _draw_shapes(w, curves),
             )
         ],
         claims=[
@@ -85,10 +86,10 @@ def render(runs: Sequence[Finished]) -> Rendered:
     )
 
 
-def _draw(w: torch.Tensor, curves: Mapping[str, torch.Tensor]) -> Any:
+def _draw_shapes(w: torch.Tensor, curves: Mapping[str, torch.Tensor]) -> Any:
     from matplotlib.figure import Figure
 
-    with palette.style():
+    with palette.figure_style():
         figure = Figure(figsize=(7.2, 2.9), layout="constrained")
         left, right = figure.subplots(1, 2, sharey=True)
         left.plot(w.numpy(), curves["asymmetric"].numpy(), color=palette.PURPLE)
