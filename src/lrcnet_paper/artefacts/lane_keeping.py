@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lrcnet.pages import palette
+from lrcnet.pages.content import Cell, Picture, Table
 from lrcnet_paper.artefacts import driving_runs as driving
-from lrcnet_paper.artefacts.artefact import Artefact, Cell, Claim, Picture, Rendered, Table
+from lrcnet_paper.artefacts.artefact import Artefact, Claim, Rendered
 from lrcnet_paper.artefacts.driving_runs import POLICIES, Model
 from lrcnet_paper.results.estimate import Estimate
 from lrcnet_paper.results.groups import Group
@@ -41,31 +42,31 @@ NAMES = {"validation": "validation loss", "weighted": "weighted validation loss"
 
 
 def runs(budget: str, seeds: int | None = None) -> list[RunSpec]:
-    """The five policies in our own world."""
+    """Plan the five policies in our own world."""
     return driving.planned(POLICIES, check_budget(budget), seeds)
 
 
 def render(runs: Sequence[Finished]) -> Rendered:
-    """Losses beside the paper's, and whether the LRCUs' weighted loss is the smallest."""
-    found = driving.found(runs, POLICIES)
+    """Set the losses beside the paper's, and judge whether the LRCUs have the smallest weighted loss."""
+    groups = driving.found(runs, POLICIES)
     return Rendered(
-        tables=[_table(found)],
-        pictures=[_picture(found)] if found else [],
-        claims=[_claim(found, model, other) for model in ("lrcu-a", "lrcu-s") for other in ("lstm", "gru", "mgu")],
-        skipped=[] if found else ["lane-keeping losses: no policy has been trained"],
+        tables=[_table(groups)],
+        pictures=[_picture(groups)] if groups else [],
+        claims=[_claim(groups, model, other) for model in ("lrcu-a", "lrcu-s") for other in ("lstm", "gru", "mgu")],
+        skipped=[] if groups else ["lane-keeping losses: no policy has been trained"],
     )
 
 
-def _table(found: Mapping[Model, Group]) -> Table:
+def _table(groups: Mapping[Model, Group]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for model in POLICIES:
-        group = found.get(model)
+        group = groups.get(model)
         cells: list[Cell] = [driving.label(model)]
         for loss, metric in METRICS.items():
             cells += [CLAIMED[loss][model.name], None if group is None else group.metric(metric)]
-        cells += [None] * 5 if group is None else _how(group)
+        cells += [None] * 5 if group is None else _training_cells(group)
         rows.append(tuple(cells))
-    budget = next(iter(found.values())).budget if found else "paper"
+    budget = next(iter(groups.values())).budget if groups else "paper"
     return Table(
         "lane-keeping",
         "Lane keeping: loss at the epoch of best validation",
@@ -82,12 +83,13 @@ def _table(found: Mapping[Model, Group]) -> Table:
             "parameters, head included",
         ),
         rows,
-        f"{driving.WORLD} The weighted loss weighs each step by the curvature that the driver took, in 1/100 m; the "
-        f"paper does not give its weights. {driving.describe(budget)}",
+        f"{driving.WORLD} The weighted loss weights each step by the driver's curvature in 1/100 m; the paper does "
+        f"not state its weights. {driving.describe(budget)}",
     )
 
 
-def _how(group: Group) -> list[Cell]:
+def _training_cells(group: Group) -> list[Cell]:
+    """Return the cells on how a group was trained, and its test loss."""
     best = [run.result.best_epoch for run in group.finished]
     return [
         group.metric("curvature_loss"),
@@ -98,17 +100,17 @@ def _how(group: Group) -> list[Cell]:
     ]
 
 
-def _claim(found: Mapping[Model, Group], model: str, other: str) -> Claim:
-    first, second = (found.get(Model(name)) for name in (model, other))
+def _claim(groups: Mapping[Model, Group], model: str, other: str) -> Claim:
+    first, second = (groups.get(Model(name)) for name in (model, other))
     numbers = tuple(None if g is None else g.metric(METRICS["weighted"]) for g in (first, second))
     claimed = CLAIMED["weighted"][model], CLAIMED["weighted"][other]
-    # The paper's losses are on another scale than ours, so the margin is taken in parts of the other model's loss.
+    # The paper's losses are on another scale than ours, so both are taken relative to the other model's loss.
     relative = tuple(e.over(claimed[1].mean) for e in claimed)
     ours = tuple(None if e is None or numbers[1] is None else e.over(numbers[1].mean) for e in numbers)
     return Claim(
-        f"The weighted validation loss of {palette.look(model).label} is below that of {palette.look(other).label}.",
-        f"{_change(*claimed)} %",
-        "–" if None in numbers else f"{_change(*numbers)} %",  # type: ignore[arg-type]
+        f"The weighted validation loss of {palette.model_label(model)} is below that of {palette.model_label(other)}.",
+        f"{_percent_change(*claimed)} %",
+        "–" if None in numbers else f"{_percent_change(*numbers)} %",  # type: ignore[arg-type]
         judge_comparison(
             (relative[0], relative[1]),
             (ours[0], ours[1]),
@@ -118,29 +120,29 @@ def _claim(found: Mapping[Model, Group], model: str, other: str) -> Claim:
     )
 
 
-def _change(first: Estimate, second: Estimate) -> str:
+def _percent_change(first: Estimate, second: Estimate) -> str:
     return f"{100 * (first.mean / second.mean - 1):+.0f}"
 
 
-def _picture(found: Mapping[Model, Group]) -> Picture:
+def _picture(groups: Mapping[Model, Group]) -> Picture:
     from matplotlib.figure import Figure
 
-    with palette.style():
+    with palette.figure_style():
         figure = Figure(figsize=(7.2, 2.6), layout="constrained")
         for axes, (loss, metric) in zip(figure.subplots(1, 2, sharey=True), METRICS.items(), strict=True):
-            for place, (model, group) in enumerate(reversed(list(found.items()))):
-                look = palette.look(model.name)
+            for row, (model, group) in enumerate(reversed(list(groups.items()))):
+                style = palette.model_style(model.name)
                 values = [run.result.metrics[metric] for run in group.finished]
-                axes.plot(values, [place] * len(values), look.marker, color=look.colour, alpha=0.55, markersize=5)
-                axes.plot([sum(values) / len(values)], [place], "|", color=palette.INK, markersize=16)
+                axes.plot(values, [row] * len(values), style.marker, color=style.colour, alpha=0.55, markersize=5)
+                axes.plot([sum(values) / len(values)], [row], "|", color=palette.INK, markersize=16)
             axes.set(title=NAMES[loss], xlabel="mean squared error of curvature, (1/100 m)²")
-            axes.set_yticks(range(len(found)), [driving.label(m) for m in reversed(list(found))])
-            axes.set_ylim(-0.6, len(found) - 0.4)
+            axes.set_yticks(range(len(groups)), [driving.label(m) for m in reversed(list(groups))])
+            axes.set_ylim(-0.6, len(groups) - 0.4)
             axes.set_xlim(left=0)
     return Picture(
         "losses",
-        "Validation losses of the policies: one marker per seed, the bar is their mean.",
-        "Two dot plots of losses by model, validation and weighted validation.",
+        "Validation losses of the policies: one marker per seed; the bar marks their mean.",
+        "Two dot plots by model: the validation loss and the weighted validation loss.",
         figure,
     )
 

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lrcnet.pages import palette
+from lrcnet.pages.content import Cell, Picture, Table
 from lrcnet_paper.artefacts import driving_runs as driving
-from lrcnet_paper.artefacts.artefact import Artefact, Cell, Claim, Picture, Rendered, Table
+from lrcnet_paper.artefacts.artefact import Artefact, Claim, Rendered
 from lrcnet_paper.artefacts.curves import mean_curve
-from lrcnet_paper.artefacts.driving_runs import EFFICIENCY, Model
+from lrcnet_paper.artefacts.driving_runs import EFFICIENCY
 from lrcnet_paper.results.estimate import Estimate
 from lrcnet_paper.results.groups import Group
 from lrcnet_paper.results.verdict import judge_comparison
@@ -21,11 +22,11 @@ if TYPE_CHECKING:
 
 TITLE = "Loss curves of LTC, STC and LRC"
 
-# The text: the symmetric LRC converges to about 0.15, LTCs and STCs to 0.22.
+# The paper's text: the symmetric LRC converges to about 0.15, LTCs and STCs to 0.22.
 CLAIMED: Mapping[str, Any] = {
     "validation": {"LRC-S E1": Estimate(0.15), "LTC H6": Estimate(0.22), "STC H6": Estimate(0.22)}
 }
-# LTC and the two STCs share no colour or dash with each other here, nor with the LRCs.
+# No two networks of this figure share a colour, a dash or a marker.
 LINES = {
     "LTC H6": (palette.GREEN, (0, (2, 1)), "v"),
     "STC E1": (palette.OCHRE, (0, (3, 2)), "P"),
@@ -36,48 +37,48 @@ LINES = {
 
 
 def runs(budget: str, seeds: int | None = None) -> list[RunSpec]:
-    """The five networks of the efficiency table."""
+    """Plan the five networks of the efficiency table."""
     return driving.planned(tuple(EFFICIENCY.values()), check_budget(budget), seeds)
 
 
 def render(runs: Sequence[Finished]) -> Rendered:
-    """Both losses over the epochs, and whether the LRC's is the smallest in the end."""
-    found = driving.found(runs, tuple(EFFICIENCY.values()))
-    named = {name: found[model] for name, model in EFFICIENCY.items() if model in found}
+    """Draw both losses over the epochs, and judge whether the LRC ends with the smallest validation loss."""
+    by_model = driving.found(runs, tuple(EFFICIENCY.values()))
+    groups = {name: by_model[model] for name, model in EFFICIENCY.items() if model in by_model}
     return Rendered(
-        tables=[_table(named)],
-        pictures=[_picture(named)] if named else [],
-        claims=[_claim(found, other) for other in ("LTC H6", "STC H6")],
-        skipped=[] if named else ["loss curves: no policy has been trained"],
+        tables=[_table(groups)],
+        pictures=[_picture(groups)] if groups else [],
+        claims=[_claim(groups, other) for other in ("LTC H6", "STC H6")],
+        skipped=[] if groups else ["loss curves: no policy has been trained"],
     )
 
 
-def _table(named: Mapping[str, Group]) -> Table:
+def _table(groups: Mapping[str, Group]) -> Table:
     rows: list[tuple[Cell, ...]] = [
         (
             name,
             CLAIMED["validation"].get(name),
-            None if name not in named else named[name].metric("train_loss"),
-            None if name not in named else named[name].metric("validation_curvature_loss"),
-            None if name not in named else len(named[name].runs),
+            None if name not in groups else groups[name].metric("train_loss"),
+            None if name not in groups else groups[name].metric("validation_curvature_loss"),
+            None if name not in groups else len(groups[name].runs),
         )
         for name in EFFICIENCY
     ]
     return Table(
         "losses",
-        "Training loss in the end, and validation loss at its best",
+        "Final training loss and best validation loss",
         ("model", "paper: validation", "ours: training", "ours: validation", "seeds"),
         rows,
         driving.WORLD,
     )
 
 
-def _claim(found: Mapping[Model, Group], other: str) -> Claim:
-    groups = [found.get(EFFICIENCY[name]) for name in ("LRC-S E1", other)]
-    numbers = [None if g is None else g.metric("validation_curvature_loss") for g in groups]
+def _claim(groups: Mapping[str, Group], other: str) -> Claim:
+    pair = [groups.get(name) for name in ("LRC-S E1", other)]
+    numbers = [None if g is None else g.metric("validation_curvature_loss") for g in pair]
     claimed = CLAIMED["validation"]["LRC-S E1"], CLAIMED["validation"][other]
-    whole = numbers[1].mean if numbers[1] is not None else 1.0
-    ours = tuple(None if n is None else n.over(whole) for n in numbers)
+    reference = numbers[1].mean if numbers[1] is not None else 1.0
+    ours = tuple(None if n is None else n.over(reference) for n in numbers)
     return Claim(
         f"The final validation loss of LRC-S E1 is below that of {other}.",
         f"{claimed[0].mean:g} against {claimed[1].mean:g}",
@@ -86,21 +87,21 @@ def _claim(found: Mapping[Model, Group], other: str) -> Claim:
             (Estimate(claimed[0].mean / claimed[1].mean), Estimate(1.0)),
             ours,  # type: ignore[arg-type]
             larger_is_better=False,
-            under=driving.conditions(*[g for g in groups if g is not None]),
+            under=driving.conditions(*[g for g in pair if g is not None]),
         ),
     )
 
 
-def _picture(named: Mapping[str, Group]) -> Picture:
+def _picture(groups: Mapping[str, Group]) -> Picture:
     from matplotlib.figure import Figure
 
-    with palette.style():
+    with palette.figure_style():
         figure = Figure(figsize=(7.2, 3.0), layout="constrained")
         panels = figure.subplots(1, 2, sharey=True)
         for axes, column, title in zip(
             panels, ("train_loss", "validation_curvature_loss"), ("training", "validation"), strict=True
         ):
-            for name, group in named.items():
+            for name, group in groups.items():
                 colour, dashes, marker = LINES[name]
                 where, mean, low, high = mean_curve(group, column)
                 axes.plot(where, mean, color=colour, linestyle=dashes, marker=marker, markersize=3.5, label=name)
@@ -111,8 +112,8 @@ def _picture(named: Mapping[str, Group]) -> Picture:
     return Picture(
         "loss-curves",
         "Training and validation loss over the epochs, mean over seeds; bands reach from the best to the worst seed. "
-        "H6: hybrid solver with six unfoldings; E1: one explicit Euler step. The training loss is of balanced pieces, "
-        "so it is not comparable with the validation loss.",
+        "H6: hybrid solver with six unfoldings; E1: one explicit Euler step. The training loss is "
+        "measured on balanced pieces, so it cannot be compared with the validation loss.",
         "Two plots of falling loss curves of LTC, STC and LRC networks over the epochs of training.",
         figure,
     )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from lrcnet.pages.content import Cell, Table
 from lrcnet_paper.artefacts import driving_runs as driving
-from lrcnet_paper.artefacts.artefact import Artefact, Cell, Claim, Rendered, Table
+from lrcnet_paper.artefacts.artefact import Artefact, Claim, Rendered
 from lrcnet_paper.artefacts.driving_runs import Model
 from lrcnet_paper.results.groups import Group
 from lrcnet_paper.results.verdict import Verdict
@@ -29,28 +30,28 @@ CLAIMED: Mapping[str, Any] = {
     "lrcu-s": 4.16,
 }
 MODELS = tuple(Model(name) for name in CLAIMED)
-NEAR = 0.05  # times within 5 % of each other are the same
+RATIO_TOLERANCE = 0.05  # a ratio within 5 % of the paper's counts as reproduced
 
 
 def runs(budget: str, seeds: int | None = None) -> list[RunSpec]:
-    """The seven networks of the paper's table."""
+    """Plan the seven networks of the paper's table."""
     return driving.planned(MODELS, check_budget(budget), seeds)
 
 
 def render(runs: Sequence[Finished]) -> Rendered:
-    """Seconds per epoch, and each as a multiple of the LSTM's."""
-    found = driving.found(runs, MODELS)
-    base = found.get(Model("lstm"))
+    """Tabulate the seconds per epoch, also as multiples of the LSTM's."""
+    groups = driving.found(runs, MODELS)
+    lstm = groups.get(Model("lstm"))
     rows: list[tuple[Cell, ...]] = []
     for model in MODELS:
-        group = found.get(model)
+        group = groups.get(model)
         rows.append(
             (
                 driving.label(model),
                 CLAIMED[model.name],
                 None if group is None else group.seconds_per_epoch(),
                 f"{CLAIMED[model.name] / CLAIMED['lstm']:.2f}",
-                None if group is None or base is None else f"{_ratio(group, base):.2f}",
+                None if group is None or lstm is None else f"{_ratio(group, lstm):.2f}",
                 None if group is None else len(group.runs),
             )
         )
@@ -61,32 +62,32 @@ def render(runs: Sequence[Finished]) -> Rendered:
                 "Training time per epoch",
                 ("model", "paper (min)", "ours (s)", "paper, × LSTM", "ours, × LSTM", "seeds"),
                 rows,
-                "Ours is the median epoch of each run, the mean over seeds; an epoch here is shorter than the paper's, "
-                "so the ratios are to be compared. Nearly all of it goes into the convolutional head, which is the "
-                "same for all models; `lrcnet bench driving` times one model beside the other in one process.",
+                "Our time is the median epoch of each run, averaged over seeds. An epoch here is shorter than the "
+                "paper's, so compare the ratios. The convolutional head, which is the same for all models, takes "
+                "nearly all of the time; `lrcnet bench driving` times the models side by side in one process.",
             )
         ],
-        claims=[_claim(found, model) for model in ("lrcu-a", "lrcu-s")],
-        skipped=[] if found else ["times per epoch: no policy has been trained"],
+        claims=[_claim(groups, model) for model in ("lrcu-a", "lrcu-s")],
+        skipped=[] if groups else ["times per epoch: no policy has been trained"],
     )
 
 
-def _ratio(group: Group, base: Group) -> float:
-    return group.seconds_per_epoch() / base.seconds_per_epoch()
+def _ratio(group: Group, lstm: Group) -> float:
+    return group.seconds_per_epoch() / lstm.seconds_per_epoch()
 
 
-def _claim(found: Mapping[Model, Group], model: str) -> Claim:
-    group, base = found.get(Model(model)), found.get(Model("lstm"))
+def _claim(groups: Mapping[Model, Group], model: str) -> Claim:
+    group, lstm = groups.get(Model(model)), groups.get(Model("lstm"))
     claimed = CLAIMED[model] / CLAIMED["lstm"]
-    ours = None if group is None or base is None else _ratio(group, base)
-    under = () if group is None else driving.conditions(group).notes
+    ours = None if group is None or lstm is None else _ratio(group, lstm)
+    notes = () if group is None else driving.conditions(group).notes
     if ours is None or group is None or group.budget == "smoke":
-        verdict = Verdict("open", under or ("not measured",))
+        verdict = Verdict("open", notes or ("not measured",))
     else:
-        within = abs(ours - claimed) <= NEAR * claimed
-        verdict = Verdict("reproduced" if within else "better" if ours < claimed else "not reached", under)
+        within = abs(ours - claimed) <= RATIO_TOLERANCE * claimed
+        verdict = Verdict("reproduced" if within else "better" if ours < claimed else "not reached", notes)
     return Claim(
-        f"An epoch of {driving.label(Model(model))} takes {claimed:.2f} times an LSTM's.",
+        f"An epoch of {driving.label(Model(model))} takes {claimed:.2f} times as long as an epoch of the LSTM.",
         f"{claimed:.2f}",
         "–" if ours is None else f"{ours:.2f}",
         verdict,
