@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lrcnet.pages.content import Cell, Table
 from lrcnet_paper.artefacts import driving_runs as driving
-from lrcnet_paper.artefacts.artefact import Cell, Claim, MeasuringArtefact, Rendered, Table
-from lrcnet_paper.artefacts.driving_runs import EFFICIENCY, Model
+from lrcnet_paper.artefacts.artefact import Claim, MeasuringArtefact, Rendered
+from lrcnet_paper.artefacts.driving_runs import EFFICIENCY
 from lrcnet_paper.results.estimate import Estimate, mean_over_seeds
 from lrcnet_paper.results.groups import Group
 from lrcnet_paper.results.verdict import judge_comparison
@@ -43,64 +44,67 @@ CLAIMED: Mapping[str, Any] = {
 }
 MODELS = tuple(EFFICIENCY.values())
 LRCS, OTHERS = ("LRC-A E1", "LRC-S E1"), ("LTC H6", "STC E1", "STC H6")
-# Sequences of the validation split whose states are looked at, and states among them.
+# How many validation sequences the network runs on, and how many of the states that it visits are measured.
 SEQUENCES, STATES = 32, 1000
 
 
 def runs(budget: str, seeds: int | None = None) -> list[RunSpec]:
-    """LTC H6, STC E1, STC H6, LRC-A E1 and LRC-S E1; the last two are LRCUs, shared with the lane-keeping table."""
+    """Plan LTC H6, STC E1, STC H6, LRC-A E1 and LRC-S E1; the last two are the LRCUs of the lane-keeping table."""
     return driving.planned(MODELS, check_budget(budget), seeds)
 
 
 def wants(result: Result) -> bool:
-    """The five networks in our own world."""
+    """Return whether a result belongs to one of the five networks in our own world."""
     return driving.wants(result, MODELS)
 
 
 def analyse(folder: Path) -> dict[str, Any]:
-    """The Lipschitz constant of the curvature with respect to state and features: measured, and bounded if known.
+    """Measure the Lipschitz constant of the curvature with respect to state and features, and bound it if possible.
 
     Returns:
-        The largest spectral norm over states met on validation drives, and the theorem's bounds over their range;
-        all in units of curvature (1/m) per unit of state or feature.
+        The largest spectral norm over states visited on validation drives, and the theorem's bounds over the range of
+        these states; all in units of curvature (1/m) per unit of state or feature.
     """
     import torch
 
     from lrcnet.theory import Domain, empirical_lipschitz, lipschitz_bound, visited
     from lrcnet.theory.network import bounded, read_model
-    from lrcnet_paper.models.policy import UNIT, normalised
-    from lrcnet_paper.training.trained import load_trained
+    from lrcnet_paper.models.policy import CURVATURE_PER_OUTPUT, normalise_frames
+    from lrcnet_paper.training.trained_network import load_trained
 
     trained = load_trained(folder)
     policy: Any = trained.network
     frames, _, _ = trained.task.load("validation").spread(SEQUENCES)[:]
     with torch.inference_mode():
-        features = torch.stack([policy.conv(normalised(drive)) for drive in frames]).clone()
+        features = torch.stack([policy.conv(normalise_frames(drive)) for drive in frames]).clone()
     model = (policy.layer, policy.head)
     states, inputs = visited(model, features)
     chosen = torch.arange(min(STATES, len(states))) * len(states) // min(STATES, len(states))
-    found: dict[str, Any] = {
-        "empirical": UNIT * float(empirical_lipschitz(model, (states[chosen], inputs[chosen]))),
+    constants: dict[str, Any] = {
+        "empirical": CURVATURE_PER_OUTPUT * float(empirical_lipschitz(model, (states[chosen], inputs[chosen]))),
         "states": len(chosen),
     }
     try:
         bounded(read_model(model))
     except ValueError as error:
-        return found | {"no_bound": str(error)}
+        return constants | {"no_bound": str(error)}
     domain = Domain.around(states, inputs)
-    return found | {kind: UNIT * lipschitz_bound(model, domain, 1.0, kind=kind).value for kind in ("paper", "tighter")}
+    return constants | {
+        kind: CURVATURE_PER_OUTPUT * lipschitz_bound(model, domain, 1.0, kind=kind).value
+        for kind in ("paper", "tighter")
+    }
 
 
 def render(runs: Sequence[Finished]) -> Rendered:
-    """The paper's table with ours beside it, and its three comparisons."""
-    found = driving.found(runs, MODELS)
-    named = {name: found[model] for name, model in EFFICIENCY.items() if model in found}
-    skipped = [] if named else ["times, epochs and constants: no policy has been trained"]
-    return Rendered(tables=[_table(named)], claims=_claims(named), skipped=skipped)
+    """Set our numbers beside the paper's, and judge its three comparisons."""
+    by_model = driving.found(runs, MODELS)
+    groups = {name: by_model[model] for name, model in EFFICIENCY.items() if model in by_model}
+    skipped = [] if groups else ["times, epochs and constants: no policy has been trained"]
+    return Rendered(tables=[_table(groups)], claims=_claims(groups), skipped=skipped)
 
 
 def lipschitz(group: Group | None, kind: str = "empirical") -> Estimate | None:
-    """Mean over seeds of a measured or bounded constant, in units of 1e-4."""
+    """Return the mean over seeds of a measured or bounded constant, in units of 1e-4."""
     if group is None:
         return None
     values = [1e4 * run.analyses[NAME][kind] for run in group.finished if kind in run.analyses.get(NAME, {})]
@@ -108,14 +112,14 @@ def lipschitz(group: Group | None, kind: str = "empirical") -> Estimate | None:
 
 
 def best_epoch(group: Group | None) -> Estimate | None:
-    """Mean over seeds of the epoch of best validation."""
+    """Return the mean over seeds of the epoch of best validation."""
     return None if group is None else mean_over_seeds([float(r.result.best_epoch) for r in group.finished], digits=1)
 
 
-def _table(named: Mapping[str, Group]) -> Table:
+def _table(groups: Mapping[str, Group]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for name in EFFICIENCY:
-        group = named.get(name)
+        group = groups.get(name)
         rows.append(
             (
                 name,
@@ -131,7 +135,7 @@ def _table(named: Mapping[str, Group]) -> Table:
                 None if group is None else len(group.runs),
             )
         )
-    budget = next(iter(named.values())).budget if named else "paper"
+    budget = next(iter(groups.values())).budget if groups else "paper"
     return Table(
         "efficiency",
         "Time per epoch, best epoch, and Lipschitz constant (in 1e-4) of LTC, STC and LRC",
@@ -141,44 +145,46 @@ def _table(named: Mapping[str, Group]) -> Table:
             "ours: s per epoch",
             "paper: best epoch",
             "ours: best epoch",
-            "of epochs",
+            "ours: epochs trained",
             "paper: Lipschitz",
             "ours: empirical",
             "tighter bound",
-            "the proof's bound",
+            "bound of the proof",
             "seeds",
         ),
         rows,
         f"{driving.WORLD} {driving.describe(budget)} The empirical constant is the largest spectral norm of the "
         "curvature's (1/m) Jacobian with respect to state and features over states of validation drives; the paper "
-        "does not say in which units its own is. Bounds hold over the box of these states and exist for one step of "
-        "STC and LRC as the proof gives them, for six unfoldings by an extension of ours, and for LTC not at all. "
+        "does not state the units of its constant. The bounds hold over the box that contains these states. For one "
+        "step of STC and LRC they come from the proof, for six unfoldings from our extension of it; LTC has none. "
         "LRC-A E1 and LRC-S E1 are the LRCUs of the lane-keeping table.",
     )
 
 
-def _claims(named: Mapping[str, Group]) -> list[Claim]:
-    def compare(what: str, first: str, second: str, kind: str, number: Any) -> Claim:
-        groups = [named.get(name) for name in (first, second)]
-        ours = [number(group) for group in groups]
+def _claims(groups: Mapping[str, Group]) -> list[Claim]:
+    def compare(statement: str, first: str, second: str, kind: str, measure: Any) -> Claim:
+        pair = [groups.get(name) for name in (first, second)]
+        ours = [measure(group) for group in pair]
         claimed = CLAIMED[kind][first], CLAIMED[kind][second]
-        # Constants and epochs of another world and another length: compared as parts of the second model's.
-        parts = [None if e is None or ours[1] is None or not ours[1].mean else e.over(ours[1].mean) for e in ours]
+        # World and length of training differ from the paper's, so both are taken relative to the second model.
+        relative = [None if e is None or ours[1] is None or not ours[1].mean else e.over(ours[1].mean) for e in ours]
         return Claim(
-            what,
+            statement,
             f"{claimed[0].mean:g} against {claimed[1].mean:g}",
             "–" if None in ours else f"{ours[0]} against {ours[1]}",
             judge_comparison(
                 (claimed[0].over(claimed[1].mean), claimed[1].over(claimed[1].mean)),
-                (parts[0], parts[1]),
+                (relative[0], relative[1]),
                 larger_is_better=False,
-                under=driving.conditions(*[g for g in groups if g is not None]),
+                under=driving.conditions(*[g for g in pair if g is not None]),
             ),
         )
 
     return [
         *(
-            compare(f"{lrc} reaches its best validation in fewer epochs than {other}.", lrc, other, "best", best_epoch)
+            compare(
+                f"{lrc} reaches its best validation loss in fewer epochs than {other}.", lrc, other, "best", best_epoch
+            )
             for lrc in LRCS
             for other in OTHERS
         ),
@@ -187,45 +193,45 @@ def _claims(named: Mapping[str, Group]) -> list[Claim]:
             for lrc in LRCS
             for other in OTHERS
         ),
-        *(_time_claim(named, lrc, other) for lrc in LRCS for other in ("LTC H6", "STC H6")),
-        _unfolding_claim(named),
+        *(_time_claim(groups, lrc, other) for lrc in LRCS for other in ("LTC H6", "STC H6")),
+        _unfolding_claim(groups),
     ]
 
 
-def _time_claim(named: Mapping[str, Group], lrc: str, other: str) -> Claim:
-    def total(name: str) -> Estimate:
+def _time_claim(groups: Mapping[str, Group], lrc: str, other: str) -> Claim:
+    def paper_time(name: str) -> Estimate:
         return Estimate(CLAIMED["time"][name] * CLAIMED["best"][name].mean)
 
-    def ours(name: str) -> Estimate | None:
-        group = named.get(name)
+    def our_time(name: str) -> Estimate | None:
+        group = groups.get(name)
         values = [] if group is None else [r.result.seconds_per_epoch * r.result.best_epoch for r in group.finished]
         return mean_over_seeds(values, digits=0)
 
-    numbers = ours(lrc), ours(other)
-    groups = [named[name] for name in (lrc, other) if name in named]
-    parts = tuple(None if n is None or numbers[1] is None else n.over(numbers[1].mean) for n in numbers)
-    factor = total(other).mean / total(lrc).mean
+    ours = our_time(lrc), our_time(other)
+    trained = [groups[name] for name in (lrc, other) if name in groups]
+    relative = tuple(None if n is None or ours[1] is None else n.over(ours[1].mean) for n in ours)
+    factor = paper_time(other).mean / paper_time(lrc).mean
     return Claim(
         f"{lrc} reaches its best epoch in less time than {other}.",
         f"{factor:.1f} times faster",
-        "–" if None in numbers else f"{numbers[1].mean / numbers[0].mean:.1f} times faster",  # type: ignore[union-attr]
+        "–" if None in ours else f"{ours[1].mean / ours[0].mean:.1f} times faster",  # type: ignore[union-attr]
         judge_comparison(
-            (total(lrc).over(total(other).mean), Estimate(1.0)),
-            parts,  # type: ignore[arg-type]
+            (paper_time(lrc).over(paper_time(other).mean), Estimate(1.0)),
+            relative,  # type: ignore[arg-type]
             larger_is_better=False,
-            under=driving.conditions(*groups),
+            under=driving.conditions(*trained),
         ),
     )
 
 
-def _unfolding_claim(named: Mapping[str, Group]) -> Claim:
-    """Six unfoldings cost 2.5 times one: a comparison of two times, so its margin is their ratio."""
-    slow, fast = named.get("STC H6"), named.get("STC E1")
+def _unfolding_claim(groups: Mapping[str, Group]) -> Claim:
+    """Judge the claim that six unfoldings take 2.5 times as long as one step, by the ratio of the two times."""
+    slow, fast = groups.get("STC H6"), groups.get("STC E1")
     claimed = CLAIMED["time"]["STC H6"] / CLAIMED["time"]["STC E1"]
     ratio = None if slow is None or fast is None else slow.seconds_per_epoch() / fast.seconds_per_epoch()
     present = [g for g in (slow, fast) if g is not None]
     return Claim(
-        "An epoch with six unfoldings takes longer than one with one explicit step.",
+        "An epoch with six unfoldings takes longer than an epoch with one explicit step.",
         f"{claimed:.1f} times",
         "–" if ratio is None else f"{ratio:.2f} times",
         judge_comparison(
@@ -235,9 +241,6 @@ def _unfolding_claim(named: Mapping[str, Group]) -> Claim:
             under=driving.conditions(*present),
         ),
     )
-
-
-__all__ = ["CLAIMED", "TITLE", "Model", "analyse", "best_epoch", "lipschitz", "render", "runs", "wants"]
 
 
 ARTEFACT = MeasuringArtefact(title=TITLE, claimed=CLAIMED, runs=runs, render=render, wants=wants, analyse=analyse)
