@@ -1,4 +1,4 @@
-"""Figures: what the camera shows in both seasons, with the policy's crop and predicted path; and the policy itself."""
+"""Figures: camera frames of both seasons with the policy's crop and predicted path; a diagram of the policy."""
 
 from __future__ import annotations
 
@@ -23,19 +23,20 @@ if TYPE_CHECKING:
 NAME = "scenes"
 TITLE = "Lane keeping: scenes and policy"
 
-# The conv head of the appendix: filters, kernel, stride, what follows; then the features of the recurrent layer.
+# The convolutional head of the appendix: filters, kernel, stride and whether max pooling follows; the frame's rows and
+# columns; the features that the recurrent layer gets.
 CLAIMED: Mapping[str, Any] = {
     "head": ((24, 5, 2, False), (36, 5, 1, True), (48, 3, 1, True), (64, 3, 1, True), (64, 3, 1, False)),
     "picture": (48, 160),
     "features": 64,
 }
 POLICY = Model("lrcu-s")
-# Seen before the moment that is shown, as in training.
-BEFORE = 32
+# The policy sees this many frames up to the moment that is shown, as in training.
+FRAMES_SEEN = 32
 
 
 class Scene(NamedTuple):
-    """A moment of the driver's drive over a road."""
+    """A moment of the expert's drive over a road."""
 
     road: int
     season: str
@@ -53,31 +54,36 @@ SCENES = (
 
 
 def runs(budget: str, seeds: int | None = None) -> list[RunSpec]:
-    """One policy, LRCU-S, of which seed 0 is drawn."""
+    """Plan one policy, LRCU-S; its seed 0 is drawn."""
     return driving.planned((POLICY,), check_budget(budget), seeds)
 
 
 def wants(result: Result) -> bool:
-    """LRCU-S of seed 0 in our own world."""
+    """Return whether a result is that of LRCU-S, seed 0, in our own world."""
     return driving.wants(result, (POLICY,)) and result.seed == 0
 
 
 def analyse(folder: Path) -> dict[str, Any]:
-    """What the policy would steer at each scene, and what the driver steered, 1/m."""
+    """Measure the curvatures that the policy predicts and the expert ("driver") steers at each scene, 1/m."""
     import torch
 
     from lrcnet_paper.training.trained_network import load_trained
 
     trained = load_trained(folder)
     policy: Any = trained.network
-    predicted, steered = [], []
+    predicted, expert_actions = [], []
     for scene in SCENES:
-        _, frames, action = _driven(scene)
+        _, frames, action = _replay(scene)
         with torch.inference_mode():
             predicted.append(round(float(policy(frames[None])[0, -1]), 6))
-        steered.append(round(action, 6))
+        expert_actions.append(round(action, 6))
     loss = _validation_loss(folder)
-    return {"predicted": predicted, "driver": steered, "trained": f"{trained.done} epochs", "validation_loss": loss}
+    return {
+        "predicted": predicted,
+        "driver": expert_actions,
+        "trained": f"{trained.done} epochs",
+        "validation_loss": loss,
+    }
 
 
 def _validation_loss(folder: Path) -> float | None:
@@ -86,24 +92,24 @@ def _validation_loss(folder: Path) -> float | None:
     return Result.read(folder).metrics.get("validation_curvature_loss")
 
 
-def _driven(scene: Scene) -> tuple[World, Any, float]:
-    """The world at a scene's moment, the frames before it (time, 48, 160, 3), and the driver's curvature then."""
+def _replay(scene: Scene) -> tuple[World, Any, float]:
+    """Return the world at a scene, the frames up to it (time, 48, 160, 3), and the expert's curvature there."""
     import torch
 
     from lrcnet_paper.driving import World, expert_drive
 
     world = World([scene.road], season=scene.season, length=600.0)
-    seen: list[Any] = []
-    for time, moment in enumerate(expert_drive(world, world.expert(), frames=False)):
-        if time > scene.time - BEFORE:
-            seen.append(world.frames()[0])
+    frames: list[Any] = []
+    for time, step in enumerate(expert_drive(world, world.expert(), frames=False)):
+        if time > scene.time - FRAMES_SEEN:
+            frames.append(world.frames()[0])
         if time == scene.time:
-            return world, torch.stack(seen), float(moment.action[0])
-    raise ValueError(f"the drive over road {scene.road} must last {scene.time} steps, but is over before")
+            return world, torch.stack(frames), float(step.action[0])
+    raise ValueError(f"the drive over road {scene.road} must last {scene.time} steps, but it ends earlier")
 
 
 def render(runs: Sequence[Finished]) -> Rendered:
-    """Six scenes and the diagram; without a trained policy the driver's path alone is drawn."""
+    """Draw six scenes and the diagram; without a trained policy the scenes show the expert's path alone."""
     group = driving.found(runs, (POLICY,)).get(POLICY)
     trained = [run for run in group.finished if NAME in run.analyses] if group is not None else []
     pictures = [_scenes(trained[0] if trained else None), _diagram()]
@@ -118,19 +124,22 @@ def _scenes(run: Finished | None) -> Picture:
 
     lens = Lens(height=76, width=240, horizon=30)
     top, left = lens.above, (lens.width - WIDTH) // 2
-    said = None if run is None else run.analyses[NAME]
-    with palette.style():
+    measurement = None if run is None else run.analyses[NAME]
+    with palette.figure_style():
         figure = Figure(figsize=(7.2, 2.5), layout="constrained")
         panels = figure.subplots(2, 3)
         for number, (axes, scene) in enumerate(zip(panels.flat, SCENES, strict=True)):
-            world, _, action = _driven(scene)
+            world, _, action = _replay(scene)
             frame = Camera(world.road, world.appearance, lens).frames(world.state)[0]
             axes.imshow(frame.numpy(), interpolation="bicubic")
-            axes.plot(*_box(top, left, HEIGHT, WIDTH), color="white", linewidth=1.0)
-            axes.plot(*_path(action, lens), color=palette.BLUE, linewidth=2.2, linestyle=(0, (2, 1)), label="driver")
-            if said is not None:
+            axes.plot(*_outline(top, left, HEIGHT, WIDTH), color="white", linewidth=1.0)
+            axes.plot(*_path(action, lens), color=palette.BLUE, linewidth=2.2, linestyle=(0, (2, 1)), label="expert")
+            if measurement is not None:
                 axes.plot(
-                    *_path(said["predicted"][number], lens), color=palette.VERMILION, linewidth=1.6, label="LRCU-S"
+                    *_path(measurement["predicted"][number], lens),
+                    color=palette.VERMILION,
+                    linewidth=1.6,
+                    label="LRCU-S",
                 )
             axes.set(title=scene.season, xlim=(-0.5, lens.width - 0.5), ylim=(lens.height - 0.5, -0.5))
             axes.set_xticks([])
@@ -139,29 +148,30 @@ def _scenes(run: Finished | None) -> Picture:
             axes.spines[:].set_visible(False)
         handles, labels = panels.flat[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=2)
-    from_run = (
-        "no policy has been trained, so only the driver's path is drawn"
-        if said is None or run is None
-        else f"policy: LRCU-S, seed {run.result.seed}, budget {run.result.budget}, after {said['trained']}, validation "
-        f"loss {said['validation_loss']:.3f}"
+    provenance = (
+        "no policy has been trained, so only the expert's path is drawn"
+        if measurement is None or run is None
+        else f"policy: LRCU-S, seed {run.result.seed}, budget {run.result.budget}, after {measurement['trained']}, "
+        f"validation loss {measurement['validation_loss']:.3f}"
     )
     return Picture(
         "scenes",
-        "The project's own world. The white frame is what a policy gets, 48 by 160 pixels; the lines are the paths of "
-        f"constant curvature that the driver and the policy steer at that moment, over 25 m ({from_run}).",
+        "The project's own world. The white frame marks the input of a policy, 48 by 160 pixels; the lines are the "
+        f"paths of constant curvature that the expert and the policy steer at that moment, over 25 m ({provenance}).",
         "Six pictures of a road from a car's camera, three in summer and three in winter, with a white crop frame and "
         "two paths drawn onto the road.",
         figure,
     )
 
 
-def _box(top: int, left: int, height: int, width: int) -> tuple[list[float], list[float]]:
+def _outline(top: int, left: int, height: int, width: int) -> tuple[list[float], list[float]]:
+    """Return the columns and rows of a closed line around a crop."""
     right, bottom = left + width - 0.5, top + height - 0.5
     return [left - 0.5, right, right, left - 0.5, left - 0.5], [top - 0.5, top - 0.5, bottom, bottom, top - 0.5]
 
 
 def _path(curvature: float, lens: Any) -> tuple[list[float], list[float]]:
-    """A path of constant curvature from the car on, projected into the picture: columns and rows."""
+    """Project a path of constant curvature that starts at the car into the picture: columns and rows."""
     from lrcnet_paper.driving.camera import CAMERA_AHEAD, CAMERA_HEIGHT, FOCAL
 
     columns, rows = [], []
@@ -201,13 +211,13 @@ def _diagram() -> Picture:
         ("recurrent layer", "LSTM 23, GRU 28,\nMGU 38 or\nLRCU 19 units", palette.VERMILION),
         ("linear output", "curvature\n(1/m)", palette.GREEN),
     )
-    with palette.style():
+    with palette.figure_style():
         figure = Figure(figsize=(7.2, 1.9))
         axes = figure.add_axes((0.005, 0.02, 0.99, 0.96))
         axes.set(xlim=(0, 15.2), ylim=(0, 3.6))
         axes.axis("off")
-        for place, (name, words, colour) in enumerate(boxes):
-            left = 0.15 + place * 3.05
+        for position, (name, description, colour) in enumerate(boxes):
+            left = 0.15 + position * 3.05
             axes.add_patch(
                 FancyBboxPatch(
                     (left, 0.75),
@@ -220,8 +230,8 @@ def _diagram() -> Picture:
                 )
             )
             axes.text(left + 1.225, 3.1, name, ha="center", va="bottom", weight="bold")
-            axes.text(left + 1.225, 1.8, words, ha="center", va="center", fontsize=8)
-            if place:
+            axes.text(left + 1.225, 1.8, description, ha="center", va="center", fontsize=8)
+            if position:
                 axes.annotate(
                     "",
                     (left - 0.06, 1.8),
@@ -238,8 +248,8 @@ def _diagram() -> Picture:
         axes.text(right + 1.225, 0.02, "state", ha="center", va="bottom", fontsize=8)
     return Picture(
         "policy",
-        "The policy: the head sees one frame at a time, the recurrent layer remembers, the output is the curvature to "
-        "steer.",
+        "The policy: the head sees one frame at a time, the recurrent layer keeps a state, and the output is the "
+        "curvature to steer.",
         "Boxes from left to right: camera, conv head, features, recurrent layer with a loop for its state, output.",
         figure,
     )
