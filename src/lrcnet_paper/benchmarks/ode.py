@@ -54,11 +54,10 @@ def _trainer(variant: str, name: str, backend: str = "auto") -> Callable[[], obj
     """Trains further by ITERATIONS at each call, BEFORE of them at once."""
     from lightning.fabric import Fabric
 
-    from lrcnet_paper.training.loop import train
+    from lrcnet_paper.training.loop import train_steps
     from lrcnet_paper.training.optimisers import make_optimiser
-    from lrcnet_paper.training.problem import Share
+    from lrcnet_paper.training.problems import ProblemSettings, ProcessShare, problem_class
     from lrcnet_paper.training.schedules import make_schedule
-    from lrcnet_paper.training.trajectories import TrajectoryProblem
 
     task = tasks.find("neural-ode", variant)
     torch.manual_seed(0)
@@ -68,11 +67,12 @@ def _trainer(variant: str, name: str, backend: str = "auto") -> Callable[[], obj
     network.backend = backend
     rate = task.recipe.learning_rate
     model, optimiser = fabric.setup(network, make_optimiser(network, task.recipe, rate))
-    problem = TrajectoryProblem(task, 10**6, task.recipe.batch_size, 0, Share(0, 1, torch.device("cpu")))
+    settings = ProblemSettings(10**6, task.recipe.batch_size, seed=0)
+    problem = problem_class(task)(task, settings, ProcessShare(0, 1, torch.device("cpu")))
     schedule = make_schedule("constant", rate, 10**6)
 
     def advance(done: int, stop: int) -> object:
-        return train(
+        return train_steps(
             fabric, problem, model, optimiser, schedule=schedule, done=done, stop=stop, clip=None, on_step=lambda: None
         )
 

@@ -55,8 +55,8 @@ def run(arguments: argparse.Namespace) -> int:
     from pathlib import Path
 
     from lrcnet_paper.training.loggers import LOGGERS
-    from lrcnet_paper.training.run import run_in
-    from lrcnet_paper.training.search import search_learning_rate
+    from lrcnet_paper.training.single_run import run_in
+    from lrcnet_paper.training.rate_search import search_learning_rate
 
     spec = _spec(arguments)
     loggers = tuple(name for name in LOGGERS if getattr(arguments, name))
@@ -93,7 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _spec(arguments: argparse.Namespace) -> RunSpec:
     from lrcnet_paper.tasks import find
     from lrcnet_paper.training import RunSpec
-    from lrcnet_paper.training.spec import FLAGS
+    from lrcnet_paper.training.spec import FLAGS, parse_option
 
     # By flag, so that a run's own command line and this parser cannot drift apart.
     fields = {field: getattr(arguments, flag.removeprefix("--").replace("-", "_")) for flag, field in FLAGS.items()}
@@ -104,29 +104,15 @@ def _spec(arguments: argparse.Namespace) -> RunSpec:
         variant=task.variant,
         model=arguments.model,
         seed=arguments.seed,
-        options=dict(_option(text) for text in arguments.option),
+        options=dict(parse_option(text) for text in arguments.option),
         **fields,
     )
-
-
-def _option(text: str) -> tuple[str, str | int | float | bool]:
-    name, equals, value = text.partition("=")
-    if not name or not equals:
-        raise ValueError(f"--option must be NAME=VALUE, but is {text!r}")
-    if value in ("True", "False"):
-        return name, value == "True"
-    for number in (int, float):
-        try:
-            return name, number(value)
-        except ValueError:
-            continue
-    return name, value
 
 
 def _check_resume(place: object, wanted: bool | None) -> None:
     from pathlib import Path
 
-    from lrcnet_paper.training.folder import read_spec
+    from lrcnet_paper.training.run_folder import read_spec
 
     there = read_spec(Path(str(place))) is not None
     if wanted is True and not there:
@@ -141,11 +127,10 @@ def _show_rate(rate: float, result: Result | None) -> None:
 
 
 def _show(result: Result) -> None:
-    unit = "iterations" if result.task == "neural-ode" else "epochs"
     rows = {
-        "task": f"{result.task} {result.variant}",
+        "task": f"{result.task} {result.spec.label()}",
         "model": f"{result.model}, {result.parameters:,} parameters, seed {result.seed}",
-        "trained": f"{result.epochs} {unit}, {result.seconds_per_epoch:.4g} s each; reported: {result.best_epoch}",
+        "trained": f"{result.epochs} {result.unit}s, {result.seconds_per_epoch:.4g} s each; reported: {result.best_epoch}",
         **{name: f"{value:.6g}" for name, value in result.metrics.items()},
     }
     width = max(map(len, rows))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from . import driving, imdb, neural_ode, person, psmnist
-from .task import Recipe, Samples, Split, Task
+from .task import Recipe, Samples, SampleSet, Task
 
 _BENCHMARKS: dict[str, dict[str, Task]] = {
     "neural-ode": neural_ode.VARIANTS,
@@ -44,4 +44,4 @@ def find(name: str, variant: str | None = None) -> Task:
     return _BENCHMARKS[name][variant]
 
 
-__all__ = ["TASKS", "Recipe", "Samples", "Split", "Task", "find"]
+__all__ = ["TASKS", "Recipe", "SampleSet", "Samples", "Task", "find"]

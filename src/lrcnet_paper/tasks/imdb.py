@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from .imdb_files import Reviews, read_keras, read_ranks, read_texts, read_word_index
-from .measures import binary_accuracy, binary_accuracy_above_half, binary_cross_entropy
+from .losses_and_metrics import binary_accuracy, binary_accuracy_above_half, binary_cross_entropy
 from .sources import SOURCES, find_files
 from .task import DataPath, Recipe, Samples, Task
 

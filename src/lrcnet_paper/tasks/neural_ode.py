@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .measures import mean_absolute_error
+from .losses_and_metrics import mean_absolute_error
 from .task import DataPath, Recipe, Samples, Task
 
 POINTS = 1000
@@ -167,7 +167,7 @@ ALTERNATIVES: Mapping[str, System] = _collect(
 """Where the paper and its program disagree, the reading that is not the default."""
 
 
-def find(system: str | System) -> System:
+def find_system(system: str | System) -> System:
     """The system of that name, among `SYSTEMS` and `ALTERNATIVES`; a System is given back."""
     if isinstance(system, System):
         return system
@@ -236,7 +236,7 @@ def trajectory(system: str | System, points: int = POINTS) -> tuple[Tensor, Tens
         >>> t.shape, y.shape, y.dtype
         (torch.Size([1000]), torch.Size([1000, 2]), torch.float64)
     """
-    system = find(system)
+    system = find_system(system)
     if points < 2:
         raise ValueError(f"points must be at least 2; got {points}")
     return system.times(points), torch.tensor(_states(system, points), dtype=torch.float64)

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .measures import accuracy, cross_entropy
+from .losses_and_metrics import accuracy, cross_entropy
 from .person_files import CLASSES, Recording, read_coarse, read_official
 from .sources import SOURCES, find_file
 from .task import DataPath, Recipe, Samples, Task

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from .measures import accuracy, cross_entropy
+from .losses_and_metrics import accuracy, cross_entropy
 from .sources import SOURCES, find_file
 from .task import DataPath, Recipe, Samples, Task
 

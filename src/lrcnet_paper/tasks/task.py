@@ -61,7 +61,7 @@ class Samples(Dataset[tuple[Tensor, Tensor | None, Tensor]]):
         """Numbers of the samples of one epoch, in the order of training."""
         return torch.randperm(len(self), generator=generator)
 
-    def spread(self, count: int) -> Samples:
+    def evenly_spaced(self, count: int) -> Samples:
         """So many of the samples, evenly spaced: some files are sorted by class."""
         return Samples(*self[torch.arange(count) * len(self) // count]) if count < len(self) else self
 
@@ -70,14 +70,14 @@ class Samples(Dataset[tuple[Tensor, Tensor | None, Tensor]]):
         return Samples(self.x.to(device), None if self.dt is None else self.dt.to(device), self.y.to(device))
 
 
-class Split(Protocol):
+class SampleSet(Protocol):
     """What training needs of a split; `Samples` is one that lies in memory. See there for the methods."""
 
     def __len__(self) -> int: ...
     def __getitem__(self, index: Index) -> tuple[Tensor, Tensor | None, Tensor]: ...
     def order(self, generator: torch.Generator) -> Tensor: ...
-    def spread(self, count: int) -> Split: ...
-    def to(self, device: torch.device) -> Split: ...
+    def evenly_spaced(self, count: int) -> SampleSet: ...
+    def to(self, device: torch.device) -> SampleSet: ...
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ class Task:
     variant: str
     variants: tuple[str, ...]
     title: str
-    kind: Literal["label-per-step", "label-per-sequence", "trajectory", "steering"]
+    kind: str
     input_size: int
     vocabulary: int
     output_size: int
@@ -156,7 +156,7 @@ class Task:
     citation: str
     licence: str
     notes: str
-    reader: Callable[[str, str, DataPath | None], Split] = field(repr=False)
+    reader: Callable[[str, str, DataPath | None], SampleSet] = field(repr=False)
     files: tuple[tuple[str, ...], ...] = ()
 
     def __post_init__(self) -> None:
@@ -192,7 +192,7 @@ class Task:
             return str(error)
         return ""
 
-    def load(self, split: str, data: DataPath | None = None) -> Split:
+    def load(self, split: str, data: DataPath | None = None) -> SampleSet:
         """Reads one split.
 
         Args:

@@ -5,7 +5,7 @@ Nothing heavy is imported before a run starts.
 
 from lrcnet_paper.training.grid import run_all
 from lrcnet_paper.training.result import Result
-from lrcnet_paper.training.run import run
+from lrcnet_paper.training.single_run import run
 from lrcnet_paper.training.spec import RunSpec
 
 __all__ = ["Result", "RunSpec", "run", "run_all"]

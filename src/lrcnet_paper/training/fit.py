@@ -17,22 +17,20 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from lrcnet.cells.liquid import LiquidCell
 from lrcnet.errors import DivergenceError, DivergenceWarning
-from lrcnet.liquid import LiquidParameters
 from lrcnet_paper.models import build, parameter_count
 from lrcnet_paper.tasks import Task, find
-from lrcnet_paper.training import checkpoint, folder
+from lrcnet_paper.training import checkpoint, run_folder
 from lrcnet_paper.training.checkpoint import Row
 from lrcnet_paper.training.loggers import Loggers
-from lrcnet_paper.training.loop import train
+from lrcnet_paper.training.loop import train_steps
 from lrcnet_paper.training.optimisers import make_optimiser
-from lrcnet_paper.training.problem import Problem, Share
-from lrcnet_paper.training.progress import Bar
+from lrcnet_paper.training.problems import Problem, ProblemSettings, ProcessShare, problem_class
+from lrcnet_paper.training.progress_bar import ProgressBar
 from lrcnet_paper.training.result import Result, machine, versions
 from lrcnet_paper.training.schedules import make_schedule
-from lrcnet_paper.training.sequences import SequenceProblem
 from lrcnet_paper.training.spec import RunSpec
-from lrcnet_paper.training.trajectories import TrajectoryProblem
 
 if TYPE_CHECKING:
     from lightning.fabric import Fabric
@@ -68,16 +66,23 @@ def resolve(task: Task, spec: RunSpec, network: nn.Module) -> dict[str, Any]:
         "length": length(task, spec),
         "reported": recipe.reported,
         "parameters": parameter_count(network),
-        **next((_choices(part) for part in network.modules() if isinstance(part, LiquidParameters)), {}),
+        **next((_choices(part) for part in network.modules() if isinstance(part, LiquidCell)), {}),
         "network": str(network).splitlines(),
     }
 
 
-def _choices(cell: LiquidParameters) -> dict[str, Any]:
-    """What decides a liquid network's gradients and steps and is not in its name."""
-    names = ("parametrisation", "constraint", "elastance", "solver", "unfolds", "negative_dt")
-    maps = {"input_map": cell.input_scale is not None, "output_map": cell.output_scale is not None}
-    return {name: getattr(cell, name) for name in names if hasattr(cell, name)} | maps
+def _choices(cell: LiquidCell) -> dict[str, Any]:
+    """Return the choices that decide a liquid network's gradients and steps and are not in its name."""
+    return {
+        "parametrisation": cell.parametrisation,
+        "constraint": cell.constraint,
+        "elastance": cell.elastance,
+        "solver": cell.solver,
+        "unfolds": cell.unfolds,
+        "negative_dt": cell.negative_dt,
+        "input_map": cell.input_scale is not None,
+        "output_map": cell.output_scale is not None,
+    }
 
 
 class Fit:
@@ -104,7 +109,7 @@ class Fit:
             options: dict[str, Any] = dict(spec.options)
             self.network = build(spec.model, self.task, solver=spec.solver, **options)
         if fabric.is_global_zero:
-            folder.claim(place, spec, resolve(self.task, spec, self.network))
+            run_folder.claim(place, spec, resolve(self.task, spec, self.network))
         fabric.barrier()
         self.problem = self._problem(data)
         optimiser = make_optimiser(self.network, self.task.recipe, self.rate)
@@ -120,21 +125,11 @@ class Fit:
         return inner
 
     def _problem(self, data: str | None) -> Problem:
-        share = Share(self.fabric.global_rank, self.fabric.world_size, self.fabric.device)
-        batch_size = self.spec.batch_size or self.task.recipe.batch_size
-        if self.task.kind == "trajectory":
-            return TrajectoryProblem(self.task, self.total, batch_size, self.spec.seed, share)
-        return SequenceProblem(
-            self.task,
-            self.total,
-            batch_size,
-            self.spec.seed,
-            share,
-            data=data,
-            limit=self.spec.samples,
-            reduce=self._sum,
-            piece=self.spec.piece,
-        )
+        spec, fabric = self.spec, self.fabric
+        batch_size = spec.batch_size or self.task.recipe.batch_size
+        settings = ProblemSettings(self.total, batch_size, spec.seed, data=data, limit=spec.samples, piece=spec.piece)
+        share = ProcessShare(fabric.global_rank, fabric.world_size, fabric.device, self._sum)
+        return problem_class(self.task)(self.task, settings, share)
 
     def _sum(self, values: Tensor) -> Tensor:
         if self.fabric.world_size == 1:
@@ -152,7 +147,7 @@ class Fit:
             LongerRunError: when the folder holds more of this run than was asked for.
         """
         if self.progress.done > self.total:
-            raise folder.LongerRunError(
+            raise run_folder.LongerRunError(
                 f"the run in {self.place} has {self.progress.done} {self.problem.unit}s already, more than the "
                 f"{self.total} asked for; ask for at least as many, or choose another folder with --out"
             )
@@ -166,7 +161,7 @@ class Fit:
             chosen = self.logger_names if self.fabric.is_global_zero else ()
             self._write_tables()
             with (
-                Bar(title, problem.steps(self.total), problem.steps(progress.done), watched) as bar,
+                ProgressBar(title, problem.steps(self.total), problem.steps(progress.done), watched) as bar,
                 Loggers(chosen, self.place, self.spec) as loggers,
             ):
                 try:
@@ -176,17 +171,17 @@ class Fit:
                     if not math.isfinite(numbers[self.task.metric]):
                         raise DivergenceError(f"the reported {self.task.metric} is {numbers[self.task.metric]}")
                 except DivergenceError as error:
-                    self._finish(numbers or problem.reached(progress.history), "diverged")
+                    self._finish(numbers or problem.partial_report(progress.history), "diverged")
                     raise DivergenceError(f"{title}: {error}") from error
         return self._finish(numbers, "finished")
 
-    def _round(self, bar: Bar, loggers: Loggers) -> None:
+    def _round(self, bar: ProgressBar, loggers: Loggers) -> None:
         """Train up to the next evaluation, evaluate, and write everything down."""
         problem, progress = self.problem, self.progress
-        stop = problem.stop_after(progress.done)
+        stop = problem.next_evaluation(progress.done)
         torch.manual_seed(problem.generator(progress.done, 1).initial_seed())
         started = time.perf_counter()
-        sums = train(
+        sums = train_steps(
             self.fabric,
             problem,
             self.model,
@@ -253,11 +248,9 @@ class Fit:
         # The median: a pause of the process or a busy minute of the machine is not the model's.
         typical = median(progress.seconds or [0.0])
         result = Result(
-            task=self.spec.task,
-            variant=self.spec.label(),
-            model=self.spec.model,
-            seed=self.spec.seed,
-            budget=self.spec.budget,
+            spec=self.spec,
+            rate=self.rate,
+            unit=self.problem.unit,
             parameters=parameter_count(self.network),
             epochs=progress.done,
             best_epoch=progress.done if best is None else int(best[self.problem.unit]),
@@ -266,7 +259,6 @@ class Fit:
             status=status,
             versions=versions(),
             machine=machine(),
-            command=self.spec.command(),
         )
         if self.fabric.is_global_zero:
             result.write(self.place)
@@ -275,7 +267,7 @@ class Fit:
 
     def _write_tables(self) -> None:
         if self.fabric.is_global_zero:
-            folder.write_tables(self.place, self.problem.unit, self.progress.history, self.progress.seconds)
+            run_folder.write_tables(self.place, self.problem.unit, self.progress.history, self.progress.seconds)
 
 
 def _refuse_divergence(row: Row, unit: str) -> None:

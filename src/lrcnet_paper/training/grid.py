@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from lrcnet.errors import DivergenceError, one_of
-from lrcnet_paper.training.folder import BusyFolderError, LongerRunError
 from lrcnet_paper.training.result import Result
-from lrcnet_paper.training.run import finished_result, run
+from lrcnet_paper.training.run_folder import BusyFolderError, LongerRunError
+from lrcnet_paper.training.single_run import finished_result, run
 from lrcnet_paper.training.spec import RunSpec
 
 ENGINES = ("local", "ray")

@@ -8,8 +8,8 @@ from types import TracebackType
 from typing import Any
 
 from lrcnet.errors import one_of
+from lrcnet_paper.training.atomic_files import write_text
 from lrcnet_paper.training.checkpoint import Row
-from lrcnet_paper.training.files import write_text
 from lrcnet_paper.training.spec import RunSpec
 
 LOGGERS = ("tensorboard", "wandb", "mlflow")

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from lrcnet.constraints import project_
 from lrcnet.errors import DivergenceError
-from lrcnet_paper.training.problem import Problem
+from lrcnet_paper.training.problems import Problem
 
 if TYPE_CHECKING:
     from lightning.fabric import Fabric
     from lightning.fabric.wrappers import _FabricModule, _FabricOptimizer
 
 
-def train(
+def train_steps(
     fabric: Fabric,
     problem: Problem,
     model: _FabricModule,

@@ -23,10 +23,9 @@ import torch
 from lrcnet.constraints import project_
 from lrcnet_paper.models import build
 from lrcnet_paper.tasks import Samples, Task, find
-from lrcnet_paper.training.loop import train
+from lrcnet_paper.training.loop import train_steps
 from lrcnet_paper.training.optimisers import make_optimiser
-from lrcnet_paper.training.problem import Share
-from lrcnet_paper.training.sequences import SequenceProblem
+from lrcnet_paper.training.problems import ProblemSettings, ProcessShare, problem_class
 
 Measurement = tuple[float, float]
 
@@ -46,9 +45,7 @@ def loops(steps: int, units: int) -> dict[str, Callable[[], Measurement]]:
 
     task = synthetic_task(128 * steps)
     fabric = Fabric(accelerator="cpu", devices=1)
-    problem = SequenceProblem(
-        task, 1, 128, 0, Share(0, 1, fabric.device), data=None, limit=None, reduce=lambda values: values
-    )
+    problem = problem_class(task)(task, ProblemSettings(1, 128, 0), ProcessShare(0, 1, fabric.device))
 
     def fresh() -> Any:
         torch.manual_seed(0)
@@ -70,7 +67,7 @@ def loops(steps: int, units: int) -> dict[str, Callable[[], Measurement]]:
     model, wrapped = fabric.setup(*fresh())
 
     def on_fabric() -> None:
-        train(
+        train_steps(
             fabric,
             problem,
             model,

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from lrcnet_paper.tasks.sources import ENVIRONMENT
-from lrcnet_paper.training.folder import first_threads
 from lrcnet_paper.training.grid import LEAVING, run_or_diverge
-from lrcnet_paper.training.progress import Bar
+from lrcnet_paper.training.progress_bar import ProgressBar
 from lrcnet_paper.training.result import Result
+from lrcnet_paper.training.run_folder import first_threads
 from lrcnet_paper.training.spec import RunSpec
 
 # A run that kills its worker again and again (out of memory, say) must end at some time.
@@ -49,7 +48,7 @@ def run_on_ray(
     place, files, named = _absolute(out), _absolute(data), _absolute(os.environ.get(ENVIRONMENT))
     try:
         waiting = {task.remote(spec.as_dict(), place, files, named, threads, cpus, loggers): spec for spec in specs}
-        with Bar("runs", len(specs), 0, progress) as bar:
+        with ProgressBar("runs", len(specs), 0, progress) as bar:
             while waiting:
                 (ready, *_), _ = ray.wait(list(waiting), num_returns=1)
                 spec = waiting.pop(ready)
@@ -66,7 +65,7 @@ def run_on_ray(
                     reason = " ".join(str(error).split())
                     raise RuntimeError(f"Ray could not run {spec.folder_name()}: {reason}") from error
                 else:
-                    keep(spec, Result(**content))
+                    keep(spec, Result.from_dict(content))
                 bar.step()
     finally:
         if ours:
@@ -94,4 +93,4 @@ def _work(
     run = RunSpec.from_dict(spec)
     # A run that began elsewhere keeps its thread count, which decides the last digits of its sums.
     count = threads or first_threads(Path(out) / run.folder_name()) or cpus
-    return asdict(run_or_diverge(run, Path(out), data, False, count, loggers))
+    return run_or_diverge(run, Path(out), data, False, count, loggers).as_dict()

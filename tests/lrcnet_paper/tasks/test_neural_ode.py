@@ -7,7 +7,7 @@ import pytest
 import torch
 from scipy.integrate import solve_ivp
 
-from lrcnet_paper.tasks.neural_ode import ALTERNATIVES, SYSTEMS, System, find, trajectory
+from lrcnet_paper.tasks.neural_ode import ALTERNATIVES, SYSTEMS, System, find_system, trajectory
 
 EVERY = [*SYSTEMS.values(), *ALTERNATIVES.values()]
 by_name = pytest.mark.parametrize("system", EVERY, ids=lambda s: s.name)
@@ -83,7 +83,7 @@ def test_changing_a_trajectory_does_not_change_the_next_one():
 
 def test_errors_name_what_must_hold():
     with pytest.raises(ValueError, match=r"must be one of \['sinusoid'.*got 'lorenz'"):
-        find("lorenz")
+        find_system("lorenz")
     with pytest.raises(ValueError, match="at least 2; got 1"):
         trajectory("spiral", 1)
     with pytest.raises(ValueError, match=r"\(\.\.\., 2\); got \(3,\)"):

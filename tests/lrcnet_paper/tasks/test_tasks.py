@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch.utils.data import BatchSampler, DataLoader, SequentialSampler
 
-from lrcnet_paper.tasks import TASKS, Samples, find, measures, sources
+from lrcnet_paper.tasks import TASKS, Samples, find, losses_and_metrics, sources
 from lrcnet_paper.tasks.sources import SOURCES, cache_folder, find_file
 
 EVERY = [find(name, variant) for name in TASKS for variant in TASKS[name].variants]
@@ -124,14 +124,14 @@ def test_samples_of_different_number_are_refused():
 def test_measures_have_their_values_by_hand():
     logits = torch.tensor([[[2.0, 0.0], [0.0, 2.0]]])
     labels = torch.tensor([[0, 0]])
-    assert measures.accuracy(logits, labels) == 0.5
+    assert losses_and_metrics.accuracy(logits, labels) == 0.5
     expected = (math.log(1 + math.exp(-2)) + math.log(1 + math.exp(2))) / 2
-    assert measures.cross_entropy(logits, labels).item() == pytest.approx(expected)
+    assert losses_and_metrics.cross_entropy(logits, labels).item() == pytest.approx(expected)
     logit, label = torch.tensor([[0.3], [-1.0], [0.7], [0.2]]), torch.tensor([1, 0, 1, 0])
-    assert measures.binary_accuracy(logit, label) == 0.75
-    assert measures.binary_accuracy_above_half(logit, label) == 0.75
-    assert measures.binary_accuracy_above_half(logit[:1], label[:1]) == 0
-    assert measures.mean_absolute_error(torch.tensor([1.0, -1.0]), torch.zeros(2)) == 1
+    assert losses_and_metrics.binary_accuracy(logit, label) == 0.75
+    assert losses_and_metrics.binary_accuracy_above_half(logit, label) == 0.75
+    assert losses_and_metrics.binary_accuracy_above_half(logit[:1], label[:1]) == 0
+    assert losses_and_metrics.mean_absolute_error(torch.tensor([1.0, -1.0]), torch.zeros(2)) == 1
 
 
 def test_data_is_looked_for_in_argument_then_environment_then_cache(tmp_path, monkeypatch):

@@ -9,9 +9,9 @@ from torch.multiprocessing.spawn import ProcessExitedException, ProcessRaisedExc
 
 from lrcnet.cli import main
 from lrcnet_paper.training import Result, RunSpec
-from lrcnet_paper.training.files import PAUSE
-from lrcnet_paper.training.folder import BusyFolderError
-from lrcnet_paper.training.run import run_in
+from lrcnet_paper.training.atomic_files import PAUSE
+from lrcnet_paper.training.run_folder import BusyFolderError
+from lrcnet_paper.training.single_run import run_in
 
 # Two processes add the same numbers in another order: single precision, a few dozen steps.
 TOLERANCE = 1e-5
@@ -64,7 +64,7 @@ Traceback (most recent call last):
             "a process of the run in {} failed: hidden: must be 3",
         ),
         (
-            ProcessRaisedException(RAISED.format("lrcnet_paper.training.folder.BusyFolderError: busy; wait"), 1, 1),
+            ProcessRaisedException(RAISED.format("lrcnet_paper.training.run_folder.BusyFolderError: busy; wait"), 1, 1),
             BusyFolderError,
             "busy; wait",
         ),
@@ -89,15 +89,15 @@ def test_a_failed_process_is_one_line_here(tmp_path, monkeypatch, error, kind, s
 
 def test_the_parts_of_a_batch_weigh_as_much_as_the_whole():
     from lrcnet_paper.tasks import Samples
-    from lrcnet_paper.training.problem import Share
-    from lrcnet_paper.training.sequences import SequenceProblem
+    from lrcnet_paper.training.problems import ProcessShare
+    from lrcnet_paper.training.problems.sequences import SequenceProblem
 
     samples = Samples(torch.arange(7.0), None, torch.arange(7))
     for chosen in (torch.arange(6), torch.arange(5), torch.arange(1)):
         total = torch.tensor(0.0)
         for rank in range(2):
             problem = SequenceProblem.__new__(SequenceProblem)
-            problem.share = Share(rank, 2, torch.device("cpu"))
+            problem.share = ProcessShare(rank, 2, torch.device("cpu"))
             batch = problem.batch(samples, chosen)
             # The processes' gradients are averaged.
             total += batch.samples[0].mean() * batch.weight / 2

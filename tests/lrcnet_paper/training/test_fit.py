@@ -14,7 +14,7 @@ from lrcnet_paper.tasks import find
 from lrcnet_paper.training import Result, RunSpec, run
 from lrcnet_paper.training.checkpoint import BEST, LAST, PREVIOUS
 from lrcnet_paper.training.fit import Fit
-from lrcnet_paper.training.run import run_in
+from lrcnet_paper.training.single_run import run_in
 
 CLEAN = RunSpec("person", "a01-a04-clean", "lrcu-s", epochs=3, batch_size=4, samples=10, options={"units": 6})
 ODE = RunSpec("neural-ode", "sinusoid", "lrc-s", iterations=120)
@@ -80,7 +80,7 @@ def test_the_ode_task_reports_last_and_least_roll_out(tmp_path, model):
 
 
 def test_the_marks_of_the_ode_task_are_taken_from_the_history():
-    from lrcnet_paper.training.trajectories import TrajectoryProblem
+    from lrcnet_paper.training.problems.trajectories import TrajectoryProblem
 
     problem = TrajectoryProblem.__new__(TrajectoryProblem)
     history = [{"iteration": n, "test_e": abs(n - 700) / 1000 if n != 800 else math.inf} for n in range(100, 2100, 100)]
@@ -139,7 +139,7 @@ def test_the_wrong_unit_of_length_is_named(tmp_path):
 
 
 def test_a_nan_loss_stops_the_run_and_says_so(tmp_path, person_data, monkeypatch):
-    from lrcnet_paper.training import sequences
+    from lrcnet_paper.training.problems import sequences
 
     spec = CLEAN.with_(epochs=5)
     honest, calls = sequences.SequenceProblem.loss, []
@@ -163,19 +163,20 @@ def test_a_nan_loss_stops_the_run_and_says_so(tmp_path, person_data, monkeypatch
 
 
 def test_weights_that_are_not_finite_are_never_saved(tmp_path, monkeypatch):
-    from lrcnet_paper.training import fit, trajectories
+    from lrcnet_paper.training import fit
+    from lrcnet_paper.training.problems import trajectories
 
     monkeypatch.setattr(trajectories, "EVERY", 2)
     monkeypatch.setattr(trajectories, "SHOWN_AT", (2, 4, 6))
-    honest = fit.train
+    honest = fit.train_steps
 
-    def train(fabric, problem, model, *rest, stop, **options):
+    def train_steps(fabric, problem, model, *rest, stop, **options):
         sums = honest(fabric, problem, model, *rest, stop=stop, **options)
         if stop == 6:  # as a last step with a huge gradient would leave them
             next(model.parameters()).data.fill_(math.nan)
         return sums
 
-    monkeypatch.setattr(fit, "train", train)
+    monkeypatch.setattr(fit, "train_steps", train_steps)
     spec = ODE.with_(iterations=8)
     with pytest.raises(lrcnet.DivergenceError, match="the weights stopped being finite in iteration 6; try a smaller"):
         run(spec, tmp_path)

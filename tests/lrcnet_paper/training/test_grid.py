@@ -12,8 +12,8 @@ import pytest
 
 from lrcnet_paper.training import Result, RunSpec, run, run_all
 from lrcnet_paper.training.fit import Fit
-from lrcnet_paper.training.folder import BusyFolderError, locked
 from lrcnet_paper.training.grid import RunsLeftError
+from lrcnet_paper.training.run_folder import BusyFolderError, lock_folder
 
 ODE = RunSpec("neural-ode", "spiral", "lrc-s", iterations=4)
 
@@ -32,13 +32,13 @@ def test_only_what_is_missing_is_run(tmp_path, monkeypatch):
 
 
 def test_a_run_that_diverges_does_not_stop_the_others(tmp_path, monkeypatch):
-    from lrcnet_paper.training import trajectories
+    from lrcnet_paper.training.problems import trajectories
 
     honest = trajectories.TrajectoryProblem.loss
 
     def loss(self, network, batch):
         value = honest(self, network, batch)
-        return value * float("nan") if self.seed == 0 else value
+        return value * float("nan") if self.settings.seed == 0 else value
 
     monkeypatch.setattr(trajectories.TrajectoryProblem, "loss", loss)
     for _ in range(2):  # the second time everything is there
@@ -47,13 +47,13 @@ def test_a_run_that_diverges_does_not_stop_the_others(tmp_path, monkeypatch):
 
 
 def test_a_run_that_must_be_left_out_does_not_stop_the_others(tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr("lrcnet_paper.training.folder.locked", functools.partial(locked, patience=0.0))
+    monkeypatch.setattr("lrcnet_paper.training.run_folder.lock_folder", functools.partial(lock_folder, patience=0.0))
     busy, longer, good = (ODE.with_(seed=seed, iterations=2) for seed in (0, 1, 2))
     run(longer.with_(iterations=3), tmp_path, progress=False)
     # Killed before its end: the checkpoint knows the length, and no result does.
     (tmp_path / longer.folder_name() / "result.json").unlink()
     told = []
-    with locked(tmp_path / busy.folder_name()), pytest.raises(RunsLeftError) as caught:
+    with lock_folder(tmp_path / busy.folder_name()), pytest.raises(RunsLeftError) as caught:
         run_all([busy, longer, good], tmp_path, progress=False, on_result=lambda spec, result: told.append(spec))
     assert told == [good]
     said = str(caught.value)

@@ -5,7 +5,7 @@ import torch
 
 from lrcnet_paper.tasks.driving import recording
 from lrcnet_paper.training import RunSpec, run
-from lrcnet_paper.training.trained import load_trained
+from lrcnet_paper.training.trained_network import load_trained
 
 
 @pytest.fixture(scope="module")

@@ -5,12 +5,13 @@ import torch
 
 from lrcnet_paper.tasks import find
 from lrcnet_paper.tasks.neural_ode import trajectory
-from lrcnet_paper.training.problem import Share
-from lrcnet_paper.training.trajectories import TrajectoryProblem
+from lrcnet_paper.training.problems import ProblemSettings, ProcessShare
+from lrcnet_paper.training.problems.trajectories import TrajectoryProblem
 
 
 def problem(system="spiral", seed=3, batch_size=16):
-    return TrajectoryProblem(find("neural-ode", system), 100, batch_size, seed, Share(0, 1, torch.device("cpu")))
+    settings = ProblemSettings(100, batch_size, seed)
+    return TrajectoryProblem(find("neural-ode", system), settings, ProcessShare(0, 1, torch.device("cpu")))
 
 
 def drawn(source, iteration=0):

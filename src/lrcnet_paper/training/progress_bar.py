@@ -7,7 +7,7 @@ import sys
 from types import TracebackType
 
 
-class Bar:
+class ProgressBar:
     """Counts the steps of a run on a terminal; does nothing where there is none, or where it is not wanted.
 
     Args:
@@ -38,7 +38,7 @@ class Bar:
         if self._bar is not None:
             self._bar.set_postfix({name: f"{value:.4g}" for name, value in numbers.items()}, refresh=False)
 
-    def __enter__(self) -> Bar:
+    def __enter__(self) -> ProgressBar:
         return self
 
     def __exit__(

@@ -12,9 +12,9 @@ from torch import Tensor, nn
 from lrcnet.errors import DivergenceError
 from lrcnet.neural_ode import NeuralODE
 from lrcnet_paper.tasks import Samples, Task
-from lrcnet_paper.tasks.neural_ode import find
+from lrcnet_paper.tasks.neural_ode import find_system
 from lrcnet_paper.training.checkpoint import Row
-from lrcnet_paper.training.problem import Batch, Problem, Share, load
+from lrcnet_paper.training.problems.problem import Batch, Problem, ProblemSettings, ProcessShare
 
 # Iterations between two roll-outs; divides the paper's 1000, 2000 and 4000.
 EVERY = 100
@@ -25,29 +25,33 @@ TEST_SOLVER = "euler"
 class TrajectoryProblem(Problem):
     """A Neural-ODE task, counted in iterations.
 
-    A batch is random windows, each integrated from its first point over the first times of the grid. The test rolls the
-    whole trajectory out with Euler, and with the solver of training as well where that is another one.
+    A batch is a set of random windows, each integrated from its first point over the first times of the grid. The test
+    rolls the whole trajectory out with Euler, and also with the solver of training where that is another one.
     """
 
     unit = "iteration"
+    # The tensors of a vector field are tiny: a second thread would only wait.
+    default_threads = 1
 
-    def __init__(self, task: Task, total: int, batch_size: int, seed: int, share: Share) -> None:
-        super().__init__(task, total, batch_size, seed, share)
-        self.windows = cast("Samples", load(task, "train", None, None, share.device))
-        self.whole = cast("Samples", load(task, "test", None, None, share.device))
-        self.times = find(task.variant).times().to(self.windows.x.dtype).to(share.device)
+    def __init__(self, task: Task, settings: ProblemSettings, share: ProcessShare) -> None:
+        super().__init__(task, settings, share)
+        # Always whole: the windows are generated, and there are few of them.
+        self.windows = cast("Samples", task.load("train").to(share.device))
+        self.whole = cast("Samples", task.load("test").to(share.device))
+        self.times = find_system(task.variant).times().to(self.windows.x.dtype).to(share.device)
         self.window_times = self.times[: self.windows.y.shape[1]]
 
     def steps(self, units: int) -> int:
         return units
 
-    def stop_after(self, done: int) -> int:
-        return min((done // EVERY + 1) * EVERY, self.total)
+    def next_evaluation(self, done: int) -> int:
+        return min((done // EVERY + 1) * EVERY, self.settings.length)
 
     def batches(self, done: int, stop: int) -> Iterator[Batch]:
+        size = self.settings.batch_size * self.share.world
         for iteration in range(done, stop):
             order = torch.randperm(len(self.windows), generator=self.generator(iteration))
-            yield self.batch(self.windows, order[: self.batch_size * self.share.world].to(self.share.device))
+            yield self.batch(self.windows, order[:size].to(self.share.device))
 
     def loss(self, network: nn.Module, batch: Batch) -> Tensor:
         start, _, window = batch.samples
@@ -55,14 +59,14 @@ class TrajectoryProblem(Problem):
 
     def evaluate(self, network: nn.Module) -> Row:
         row = {f"test_{self.task.metric}": self.roll_out(network, TEST_SOLVER)}
-        solver = _solver(network)
+        solver = _training_solver(network)
         if solver != TEST_SOLVER:
             row[f"test_{self.task.metric}_{solver}"] = self.roll_out(network, solver)
         return row
 
     @torch.no_grad()
     def roll_out(self, network: nn.Module, solver: str) -> float:
-        """The metric of the whole trajectory from its first point; infinite where it diverges."""
+        """Return the metric of the whole trajectory from its first point; infinite where it diverges."""
         try:
             states = network(self.whole.x, self.times, solver=solver).transpose(0, 1)
         except DivergenceError:
@@ -70,29 +74,29 @@ class TrajectoryProblem(Problem):
         return float(self.task.metrics[self.task.metric](states, self.whole.y))
 
     def report(self, network: nn.Module, history: list[Row]) -> Row:
-        """Last and least of every roll-out, and both after 1000, 2000 and 4000 iterations as far as trained."""
-        return self._numbers(history)
+        """Return the last and the smallest error of the roll-outs; both also after 1000, 2000 and 4000 iterations."""
+        return self._errors(history)
 
-    def reached(self, history: list[Row]) -> Row:
-        # Not the last and the least: they would be numbers of a length that nobody asked for.
-        return {name: value for name, value in self._numbers(history).items() if "@" in name} if history else {}
+    def partial_report(self, history: list[Row]) -> Row:
+        # Without the last and the smallest error: they would belong to a length that nobody asked for.
+        return {name: value for name, value in self._errors(history).items() if "@" in name} if history else {}
 
-    def _numbers(self, history: list[Row]) -> Row:
-        numbers: Row = {}
+    def _errors(self, history: list[Row]) -> Row:
+        errors: Row = {}
         for column in history[-1]:
             if not column.startswith("test_"):
                 continue
             name = column.removeprefix("test_")
-            numbers[name] = history[-1][column]
-            numbers[f"{name}_min"] = min(row[column] for row in history)
+            errors[name] = history[-1][column]
+            errors[f"{name}_min"] = min(row[column] for row in history)
             for mark in SHOWN_AT:
                 before = [row[column] for row in history if row[self.unit] <= mark]
                 if history[-1][self.unit] >= mark and before:
-                    numbers[f"{name}@{mark}"] = before[-1]
-                    numbers[f"{name}_min@{mark}"] = min(before)
-        return numbers
+                    errors[f"{name}@{mark}"] = before[-1]
+                    errors[f"{name}_min@{mark}"] = min(before)
+        return errors
 
 
-def _solver(network: nn.Module) -> str:
-    """The solver that a roll-out was trained with, through whatever a strategy wrapped around it."""
+def _training_solver(network: nn.Module) -> str:
+    """Return the solver that a Neural ODE trains with, also inside the wrapper of a parallel strategy."""
     return next(part.solver for part in network.modules() if isinstance(part, NeuralODE))

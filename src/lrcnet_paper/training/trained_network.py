@@ -13,12 +13,12 @@ from torch import nn
 from lrcnet_paper.models import build
 from lrcnet_paper.tasks import Task, find
 from lrcnet_paper.training.checkpoint import BEST, DAMAGE, LAST
-from lrcnet_paper.training.folder import read_spec
+from lrcnet_paper.training.run_folder import read_spec
 from lrcnet_paper.training.spec import RunSpec
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainedNetwork:
     """A network with its weights.
 
     Attributes:
@@ -36,7 +36,7 @@ class Trained:
     done: int
 
 
-def load_trained(place: str | os.PathLike[str]) -> Trained:
+def load_trained(place: str | os.PathLike[str]) -> TrainedNetwork:
     """The network of a run.
 
     Args:
@@ -66,4 +66,4 @@ def load_trained(place: str | os.PathLike[str]) -> Trained:
     except (*DAMAGE, TypeError) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise ValueError(f"{file} must hold the weights of this run, but cannot be read: {reason}") from error
-    return Trained(network.eval(), task, spec, file, done)
+    return TrainedNetwork(network.eval(), task, spec, file, done)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from lrcnet.errors import DivergenceError
 from lrcnet_paper.tasks import find
-from lrcnet_paper.training.files import write_json
+from lrcnet_paper.training.atomic_files import write_json
 from lrcnet_paper.training.result import Result
-from lrcnet_paper.training.run import run
+from lrcnet_paper.training.single_run import run
 from lrcnet_paper.training.spec import RunSpec
 
 RATES = (1e-4, 1e-3, 1e-2)

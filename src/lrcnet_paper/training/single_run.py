@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,8 @@ from torch.multiprocessing.spawn import ProcessException
 
 from lrcnet.errors import DivergenceError
 from lrcnet_paper.tasks import find
-from lrcnet_paper.training import folder
+from lrcnet_paper.training import run_folder
+from lrcnet_paper.training.problems import problem_class
 from lrcnet_paper.training.result import FILE_NAME, Result
 from lrcnet_paper.training.spec import RunSpec
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 # What a grid goes on after must be told apart even when it comes from another process.
 PASSED_ON: dict[str, type[Exception]] = {
-    "BusyFolderError": folder.BusyFolderError,
-    "LongerRunError": folder.LongerRunError,
+    "BusyFolderError": run_folder.BusyFolderError,
+    "LongerRunError": run_folder.LongerRunError,
 }
 
 
@@ -90,7 +90,7 @@ def run_in(
         if kind in PASSED_ON:
             raise PASSED_ON[kind](reason) from error
         raise RuntimeError(f"a process of the run in {place} failed: {reason}") from error
-    return Result(**result)
+    return Result.from_dict(result)
 
 
 def _last_words(error: ProcessException) -> tuple[str, str]:
@@ -109,7 +109,7 @@ def finished_result(place: Path, spec: RunSpec) -> Result | None:
     """
     from lrcnet_paper.training.fit import length
 
-    folder.check_same(place, spec)
+    run_folder.check_same(place, spec)
     if not (place / FILE_NAME).exists():
         return None
     result = Result.read(place)
@@ -131,14 +131,14 @@ def _process(
 
     spec, place = RunSpec.from_dict(content), Path(path)
     # The first process holds the folder for all of them.
-    hold = folder.locked(place) if fabric.is_global_zero else contextlib.nullcontext()
-    with hold, _threads(threads or folder.first_threads(place) or default_threads(spec)):
-        return asdict(Fit(fabric, spec, place, data, progress, loggers).run())
+    hold = run_folder.lock_folder(place) if fabric.is_global_zero else contextlib.nullcontext()
+    with hold, _threads(threads or run_folder.first_threads(place) or default_threads(spec)):
+        return Fit(fabric, spec, place, data, progress, loggers).run().as_dict()
 
 
 def default_threads(spec: RunSpec) -> int | None:
-    """One thread for the tiny tensors of a vector field, where a second one only waits; else torch's own choice."""
-    return 1 if find(spec.task, spec.variant).kind == "trajectory" else None
+    """Return the threads of a run if the user does not choose; None for torch's own choice."""
+    return problem_class(find(spec.task, spec.variant)).default_threads
 
 
 def _fabric(spec: RunSpec) -> Fabric:

@@ -17,8 +17,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from lrcnet_paper.training.atomic_files import remove_leftovers, write_json, write_text
 from lrcnet_paper.training.checkpoint import Row
-from lrcnet_paper.training.files import remove_leftovers, write_json, write_text
 from lrcnet_paper.training.result import machine, versions
 from lrcnet_paper.training.spec import RunSpec
 
@@ -100,7 +100,7 @@ def write_tables(folder: Path, unit: str, history: Sequence[Row], seconds: Seque
 
 
 @contextlib.contextmanager
-def locked(folder: Path, patience: float = 10.0) -> Iterator[None]:
+def lock_folder(folder: Path, patience: float = 10.0) -> Iterator[None]:
     """Hold a folder against other processes on this machine; the lock ends with the process, however it ends.
 
     Raises:
