@@ -1,4 +1,4 @@
-"""Models of a dynamical system: a learnt vector field and its roll-out over a fixed grid of times."""
+"""Models of a dynamical system: a learnt vector field that is integrated over a fixed grid of times."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from lrcnet_paper.models.recurrent import parse_solver
 UNITS = 16
 HIDDEN = (32, 32)
 
-# Each model's field, and the solver it is trained with in the paper.
 FIELDS: dict[str, tuple[dict[str, Any] | None, str]] = {
     "ltc": ({"elastance": "none", "saturated": False}, "euler-1"),
     "stc": ({"elastance": "none"}, "euler-1"),
@@ -21,23 +20,24 @@ FIELDS: dict[str, tuple[dict[str, Any] | None, str]] = {
     "lrc-s": ({"elastance": "symmetric"}, "euler-1"),
     "neural-ode": (None, "dopri5-1"),
 }
+"""Model -> arguments of its `LRCField` (None for the MLP), and the solver that the paper trains it with."""
 
 
 def ode_model(model: str, size: int, *, solver: str = "", units: int | None = None, **options: Any) -> nn.Module:
-    """A Neural ODE over the field of a model name.
+    """Make a Neural ODE from the vector field of a model name.
 
     Args:
         model: a key of `FIELDS`; "neural-ode" is the MLP.
-        size: d, coordinates of the state.
-        solver: such as "euler-1" or "dopri5-1", one step per interval of the grid; the paper's if "".
-        units: m of a liquid field, 16 in the paper.
+        size: d, number of coordinates of the state.
+        solver: such as "euler-1" or "dopri5-1", one step per interval of the grid; "" for the paper's.
+        units: m of a liquid field; None for the paper's 16.
         options: further arguments of `LRCField` or `MLPField`.
 
     Raises:
         ValueError: for an unknown model, or more than one unfolding.
     """
-    field_options, own = FIELDS[one_of("model of a trajectory", model, FIELDS)]
-    name, unfolds = parse_solver(solver or own)
+    field_options, default_solver = FIELDS[one_of("model of a trajectory", model, FIELDS)]
+    name, unfolds = parse_solver(solver or default_solver)
     if unfolds != 1:
         raise ValueError(f"a roll-out takes one step per grid time, but {unfolds} unfoldings were given; use {name}-1")
     if field_options is None:

@@ -1,4 +1,4 @@
-"""The recurrent layer of each model name, as the paper's tasks use it, and variant strings such as "hybrid-6"."""
+"""The recurrent layer of each model name with the paper's settings, and solver strings such as "hybrid-6"."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from lrcnet.layers import CTRNN, GRUODE, LRC, LRCU, LTC, MGU, STC
 from lrcnet.solvers import SOLVERS
 from lrcnet.torch_layers import GRU, LSTM
 
-# The paper gives LRCU 64 units and the gated ones 100, so that the parameters come out alike. The other liquid models
-# have an LRCU's parameters, and a comparison of solvers needs equal networks: 64 as well.
+# The paper gives LRCU 64 units and the gated layers 100, so that they have similar numbers of parameters. The other
+# liquid models have the parameters of an LRCU, and a comparison of solvers needs equal networks: 64 as well.
 LIQUID_UNITS = 64
 OTHER_UNITS = 100
 
 
 @dataclass(frozen=True)
 class Recurrent:
-    """A model name's layer.
+    """The layer of a model name.
 
     Attributes:
-        layer: the layer's class.
+        layer: class of the layer.
         kind: "liquid", "ode" (other ODE cells) or "gated"; decides which options the layer takes.
-        solver: solver and unfoldings, "" for gated units.
-        options: arguments that make the layer this model.
+        solver: solver and unfoldings; "" for gated units.
+        options: arguments that turn the layer into this model.
     """
 
     layer: type[nn.Module]
@@ -37,7 +37,7 @@ class Recurrent:
 
     @property
     def units(self) -> int:
-        """Hidden units in the paper's tasks."""
+        """Number of hidden units in the paper's tasks."""
         return LIQUID_UNITS if self.kind == "liquid" else OTHER_UNITS
 
 
@@ -56,18 +56,18 @@ RECURRENT: dict[str, Recurrent] = {
 }
 
 
-def parse_solver(variant: str) -> tuple[str, int]:
-    """Solver and unfoldings of a variant string.
+def parse_solver(text: str) -> tuple[str, int]:
+    """Split a solver string into the solver's name and the number of unfoldings.
 
     >>> parse_solver("hybrid-6")
     ('hybrid', 6)
 
     Raises:
-        ValueError: if it is not a known solver, a dash and a whole number of at least 1.
+        ValueError: if the string is not a known solver, a dash and a whole number of at least 1.
     """
-    name, dash, count = variant.rpartition("-")
+    name, dash, count = text.rpartition("-")
     if not dash or not count.isdecimal() or int(count) < 1:
-        raise ValueError(f"solver must be a name and a number of unfoldings, such as 'hybrid-6', but is {variant!r}")
+        raise ValueError(f"solver must be a name and a number of unfoldings, such as 'hybrid-6', but is {text!r}")
     return one_of("the solver's name", name, SOLVERS), int(count)
 
 
@@ -81,21 +81,21 @@ def recurrent_layer(
     negative_dt: str = "error",
     **options: Any,
 ) -> nn.Module:
-    """The layer behind a model name, batch first, with the paper's settings.
+    """Make the layer of a model name, batch first, with the paper's settings.
 
-    Liquid layers learn sigma and mu and have both maps. Gated ones get dt as one more input where time is irregular.
+    Liquid layers learn sigma and mu and have both maps. Gated layers get dt as one more input where time is irregular.
 
     Args:
         model: a key of `RECURRENT`.
         input_size: n.
-        units: m; the paper's size if None.
-        solver: such as "hybrid-6"; the model's own if "".
+        units: m; None for the paper's size.
+        solver: solver and unfoldings, such as "hybrid-6"; "" for the model's own.
         irregular: whether the layer will be called with dt.
-        negative_dt: what the task asks for; "allow" becomes "clamp" under a solver that cannot step back in time.
+        negative_dt: the task's wish; "allow" becomes "clamp" under a solver that cannot step back in time.
         options: further arguments of the layer.
 
     Raises:
-        ValueError: for an unknown model, or a solver where the model has none.
+        ValueError: for an unknown model, or a solver for a model that solves no ODE.
     """
     entry = RECURRENT[one_of("model", model, RECURRENT)]
     arguments: dict[str, Any] = {"batch_first": True, **entry.options}
@@ -105,9 +105,9 @@ def recurrent_layer(
         arguments["time_feature"] = irregular
     else:
         arguments["solver"], arguments["unfolds"] = parse_solver(solver or entry.solver)
-        # Only an explicit Euler step can go back in time; for the others a reading out of order takes no time.
-        back = negative_dt == "allow" and arguments["solver"] != "euler"
-        arguments["negative_dt"] = "clamp" if back else negative_dt
+        # Only an explicit Euler step can go back in time; under the other solvers a negative gap counts as 0.
+        clamps = negative_dt == "allow" and arguments["solver"] != "euler"
+        arguments["negative_dt"] = "clamp" if clamps else negative_dt
     if entry.kind == "liquid":
         arguments |= {"parametrisation": "sigma-mu", "input_map": True, "output_map": True}
     return entry.layer(input_size, entry.units if units is None else units, **(arguments | options))

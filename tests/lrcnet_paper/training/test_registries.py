@@ -1,12 +1,14 @@
-"""Schedules, optimisers and task kinds by name: the values of each row, and unknown names list the valid ones."""
+"""Schedules, optimisers and kinds of task by name: every row works, and unknown names list the valid ones."""
 
 from dataclasses import replace
 
 import pytest
 import torch
 
+from lrcnet_paper.models import BUILDERS
 from lrcnet_paper.tasks import TASKS, find
 from lrcnet_paper.training.optimisers import OPTIMISERS, make_optimiser
+from lrcnet_paper.training.problems import PROBLEMS, problem_class
 from lrcnet_paper.training.schedules import SCHEDULES, make_schedule
 
 EVERY_TASK = [find(name, variant) for name in TASKS for variant in TASKS[name].variants]
@@ -52,6 +54,14 @@ def test_unknown_schedules_and_optimisers_list_the_valid_ones():
 
 
 @pytest.mark.parametrize("task", EVERY_TASK, ids=lambda task: f"{task.name}/{task.variant}")
-def test_recipes_name_known_schedules_and_optimisers(task):
+def test_tasks_name_known_schedules_optimisers_and_kinds(task):
     assert task.recipe.schedule in SCHEDULES
     assert task.recipe.optimizer in OPTIMISERS
+    assert task.kind in BUILDERS
+    assert problem_class(task).unit == ("iteration" if task.recipe.epochs is None else "epoch")
+
+
+def test_every_kind_of_task_has_a_network_and_a_problem():
+    assert PROBLEMS.keys() == BUILDERS.keys() == {task.kind for task in EVERY_TASK}
+    with pytest.raises(ValueError, match=r"kind of the task person must be one of .*trajectory, but is 'ranking'"):
+        problem_class(replace(find("person"), kind="ranking"))
