@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 import lrcnet
-from lrcnet.interpret import marks, ranked, shares
+from lrcnet.interpret import marks, rank, shares
 from lrcnet.models import Tagger
 
 
@@ -40,13 +40,13 @@ def test_a_channel_that_stands_still_has_no_share() -> None:
 
 
 def test_ranking_is_by_size() -> None:
-    assert ranked(torch.tensor([0.1, -0.6, 0.3])) == [
+    assert rank(torch.tensor([0.1, -0.6, 0.3])) == [
         ("2", pytest.approx(-0.6)),
         ("3", pytest.approx(0.3)),
         ("1", pytest.approx(0.1)),
     ]
     with pytest.raises(ValueError, match="a name for each of 2 parts"):
-        ranked(torch.zeros(2), ["one"])
+        rank(torch.zeros(2), ["one"])
 
 
 def test_marks_are_mann_whitneys() -> None:

@@ -133,7 +133,7 @@ def test_dropout_does_not_act_and_the_mode_stays() -> None:
 def test_bad_stacks_and_pictures_are_named() -> None:
     with pytest.raises(TypeError, match="cannot follow pixels through PixelShuffle; it knows Conv2d, MaxPool2d"):
         visual_backprop(nn.Sequential(nn.Conv2d(4, 4, 3), nn.PixelShuffle(2)), torch.zeros(1, 4, 8, 8))
-    with pytest.raises(ValueError, match="must have a convolution at least"):
+    with pytest.raises(ValueError, match="must have at least one convolution"):
         visual_backprop(nn.Sequential(nn.MaxPool2d(2)), torch.zeros(1, 4, 8, 8))
     with pytest.raises(ValueError, match=r"must have shape \(picture, channel, row, column\)"):
         visual_backprop(nn.Sequential(nn.Conv2d(4, 4, 3)), torch.zeros(4, 8, 8))

@@ -1,4 +1,4 @@
-"""Integrated gradients by Captum (extra `interpret`): how much each input adds to an output."""
+"""Integrated gradients by Captum (extra `interpret`): the amount that each input adds to an output."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from lrcnet.errors import positive_size
 def integrated_gradients(
     output: Callable[[Tensor], Tensor], x: Tensor, baseline: Tensor | float = 0.0, *, steps: int = 32
 ) -> Tensor:
-    """How much each number of x adds to an output, against a baseline.
+    """Compute how much each number of x adds to an output, compared with a baseline.
 
     Args:
-        output: from inputs like x, (sample, ...), to one number per sample, (sample,).
+        output: maps inputs like x, (sample, ...), to one number per sample, (sample,).
         x: (sample, ...), floating point.
-        baseline: what the inputs are compared with: a number, or shaped like x.
-        steps: points on the way from the baseline to x. The attributions of a sample add up to the difference of its
-            outputs, the better the more there are.
+        baseline: the inputs to compare with: a number, or a tensor of the shape of x.
+        steps: number of points on the way from the baseline to x. The attributions of a sample add up to the
+            difference of its outputs; more points make the sum more exact.
 
     Returns:
-        Shaped like x.
+        The attributions, of the shape of x.
 
     Raises:
-        ImportError: without Captum.
+        ImportError: if Captum is not installed.
 
     Example:
         >>> weights = torch.tensor([1.0, -2.0])
@@ -39,7 +39,7 @@ def integrated_gradients(
             "integrated gradients need Captum, which is not installed; run: pip install 'lrcnet[interpret]'"
         ) from error
     method = IntegratedGradients(output, multiply_by_inputs=True)
-    found: Tensor = method.attribute(
+    attributions: Tensor = method.attribute(
         x, baselines=baseline, n_steps=positive_size("steps", steps), internal_batch_size=max(len(x), 1)
     )
-    return found.detach().to(x.dtype)
+    return attributions.detach().to(x.dtype)

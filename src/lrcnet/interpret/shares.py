@@ -1,4 +1,4 @@
-"""Which inputs and which neurons an output is made of, and which neurons mark an event."""
+"""Shares of inputs and neurons in an output, and the neurons whose values mark an event."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from lrcnet.interpret.watch import answer_of, only, recurrent_layer_of, watched
+from lrcnet.interpret.layer_calls import compute_output, find_recurrent_layer, only_call, record_calls
 
 
 @dataclass(frozen=True)
 class Shares:
-    """Parts in an output.
+    """Shares in an output; each tensor sums to 1.
 
     Attributes:
-        inputs: of the recurrent layer's inputs, (n,), of sum 1.
-        neurons: of its outputs, (m,) or (2 m,) of a bidirectional one, of sum 1.
+        inputs: one share per input of the recurrent layer, (n,).
+        neurons: one share per output of the recurrent layer, (m,), or (2 m,) if it is bidirectional.
     """
 
     inputs: Tensor
@@ -26,31 +26,31 @@ class Shares:
 
 
 def shares(model: nn.Module, x: Tensor, output: Callable[[Tensor], Tensor], dt: Any = None) -> Shares:
-    """How much of an output comes from each input and from each neuron of the recurrent layer.
+    """Compute how much of an output comes from each input and from each neuron of the recurrent layer.
 
-    The part of a channel v in a sample is |sum over time of (d output / d v_t) (v_t - mean of v)|: what the output
-    would lose, to first order, if the channel stood still at its mean over the batch. Parts are averaged over samples
-    and divided by their sum. For a linear read-out the neurons' are exact.
+    The part of a channel v in a sample is |sum over time of (d output / d v_t) (v_t - mean of v)|: the output would
+    lose that much, to first order, if the channel stayed at its mean over the batch. Parts are averaged over samples
+    and divided by their sum. For a linear read-out the shares of the neurons are exact.
 
     Args:
-        model: with one recurrent layer, as `trace` takes it.
+        model: a model with one recurrent layer, as for `trace`.
         x: (sample, ...), as the model takes it.
-        output: from the model's output to one number per sample, e.g. `lambda logits: logits[:, -1, 4]`.
+        output: maps the model's output to one number per sample, e.g. `lambda logits: logits[:, -1, 4]`.
         dt: as the model takes it.
 
     Raises:
-        ValueError: if `output` gives something else, or the output depends on nothing.
+        ValueError: if `output` does not return one number per sample, or the output depends on no input or neuron.
 
     Example:
         >>> layer = lrcnet.LRCU(3, 5, batch_first=True)
-        >>> found = shares(layer, torch.randn(8, 7, 3), lambda out: out[:, -1, 0])
-        >>> found.neurons
+        >>> parts = shares(layer, torch.randn(8, 7, 3), lambda out: out[:, -1, 0])
+        >>> parts.neurons
         tensor([1., 0., 0., 0., 0.])
     """
-    layer = recurrent_layer_of(model)
-    with torch.enable_grad(), watched(layer, lambda features: features.detach().requires_grad_()) as calls:
-        score = output(answer_of(model, x, dt))
-        call = only(calls)
+    layer = find_recurrent_layer(model)
+    with torch.enable_grad(), record_calls(layer, lambda features: features.detach().requires_grad_()) as calls:
+        score = output(compute_output(model, x, dt))
+        call = only_call(calls)
         if score.ndim != 1:
             raise ValueError(f"output must give one number per sample, (sample,), but gave {tuple(score.shape)}")
         assert call.output is not None
@@ -69,11 +69,15 @@ def _parts(values: Tensor, gradient: Tensor, time: int) -> Tensor:
     return parts / total
 
 
-def ranked(parts: Tensor, names: Sequence[str] | None = None) -> list[tuple[str, float]]:
-    """Names and numbers, the largest absolute number first; neurons and inputs are counted from 1.
+def rank(parts: Tensor, names: Sequence[str] | None = None) -> list[tuple[str, float]]:
+    """Sort numbers by their absolute value, the largest first, and return (name, number) pairs.
+
+    Args:
+        parts: (n,), for example shares or marks.
+        names: one per number; None counts from 1.
 
     Example:
-        >>> ranked(torch.tensor([0.25, 0.75]), ["x", "y"])
+        >>> rank(torch.tensor([0.25, 0.75]), ["x", "y"])
         [('y', 0.75), ('x', 0.25)]
     """
     labels = [str(i + 1) for i in range(len(parts))] if names is None else list(names)
@@ -84,15 +88,16 @@ def ranked(parts: Tensor, names: Sequence[str] | None = None) -> list[tuple[str,
 
 
 def marks(values: Tensor, event: Tensor) -> Tensor:
-    """How well each neuron's value tells an event from everything else.
+    """Compute how well the value of each neuron separates an event from everything else.
 
     Args:
         values: (moment, neuron).
         event: (moment,), bool.
 
     Returns:
-        (neuron,): the rank-biserial correlation, that is the chance that a moment of the event has the larger value
-        less the chance that it has the smaller one: 1 or -1 if values never overlap, 0 if they tell nothing.
+        (neuron,): the rank-biserial correlation, that is the probability that a moment of the event has the larger
+        value minus the probability that it has the smaller one. It is 1 or -1 if the values never overlap, and 0 if
+        they do not separate the event at all.
 
     Raises:
         ValueError: if there is no moment of the event, or none without it.
@@ -107,12 +112,12 @@ def marks(values: Tensor, event: Tensor) -> Tensor:
         raise ValueError(
             f"the event must happen at some moments and not at others, but does at {inside} of {len(event)}"
         )
-    found = []
+    correlations = []
     for column in values.double().unbind(1):
         # Equal values share the mean of their ranks.
         _, back, counts = torch.unique(column, return_inverse=True, return_counts=True)
         last = counts.cumsum(0).double()
         ranks = (last - (counts - 1) / 2)[back]
         larger = ranks[event].sum() - inside * (inside + 1) / 2
-        found.append(2 * larger / (inside * outside) - 1)
-    return torch.stack(found).to(values.dtype)
+        correlations.append(2 * larger / (inside * outside) - 1)
+    return torch.stack(correlations).to(values.dtype)

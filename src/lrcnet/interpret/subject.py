@@ -1,7 +1,7 @@
-"""A trained network together with the means to explain it: the contract between `lrcnet explain` and readers of folders.
+"""A trained network to explain: the contract between `lrcnet explain` and the packages that read run folders.
 
-A reader is a function `read(path) -> Subject | None`, registered as an entry point of the group `lrcnet.readers`; it returns
-None for a path that it does not recognise.
+A reader is a function `read(path) -> Subject | None`, registered as an entry point of the group `lrcnet.readers`; it
+returns None for a path that it does not recognise.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Subject(ABC):
 
     @abstractmethod
     def layer_inputs(self, data: str, samples: int) -> Tensor:
-        """Return inputs (sample, time, feature) of the recurrent layer from the first `samples` sequences of a data set."""
+        """Return the recurrent layer's inputs, (sample, time, feature), for the first `samples` sequences of a data set."""
 
     @abstractmethod
     def write_page(self, path: str, data: str | None, samples: int | None) -> None:

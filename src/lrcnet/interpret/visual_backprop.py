@@ -1,10 +1,10 @@
 """VisualBackProp: which pixels a stack of convolutions looks at.
 
 The method of Bojarski et al., "VisualBackProp: efficient visualization of CNNs" (2016). The feature maps of each
-convolution, after their nonlinearity, are averaged over channels. Beginning with the deepest, an average is spread to
-the size of what its layer had as input, by a transposed convolution of ones with that layer's kernel, stride and
-padding, and multiplied by the average found there; and so on down to the picture. Pooling is spread like a convolution,
-by its own kernel and stride, and has no average of its own.
+convolution, after their nonlinearity, are averaged over channels. Starting with the deepest layer, the average is
+spread to the size of that layer's input by a transposed convolution of ones with the layer's kernel, stride and
+padding, and multiplied by the average of the layer below; this repeats down to the picture. Pooling is spread like a
+convolution, by its own kernel and stride, and has no average of its own.
 
 Axes: picture, channel, row, column.
 """
@@ -35,13 +35,13 @@ POINTWISE = (
     nn.Dropout2d,
     nn.Identity,
 )
-# What follows these has no rows and columns any more.
+# Behind these layers there are no rows and columns any more.
 ENDS = (nn.Flatten, nn.Linear)
 
 
 @dataclass(frozen=True)
 class _Window:
-    """How a layer's output pixel looks at its input, along rows and columns."""
+    """The part of a layer's input that one output pixel sees, along rows and columns."""
 
     kernel: tuple[int, int]
     stride: tuple[int, int]
@@ -63,11 +63,11 @@ class _Window:
         return cls(_pair(layer.kernel_size), _pair(layer.stride), _pair(layer.padding), dilation)
 
     def spread(self, average: Tensor, size: torch.Size) -> Tensor:
-        """An average (picture, 1, ...) of the layer's output, spread to the size (rows, columns) of its input."""
+        """Spread an average (picture, 1, ...) of the layer's output to the size (rows, columns) of its input."""
         ones = average.new_ones(1, 1, *self.kernel)
         wide = functional.conv_transpose2d(average, ones, stride=self.stride, dilation=self.dilation)
         (top, left), (rows, columns) = self.padding, size
-        # The far side is cut like the near one; pixels that no window reached, at the far edge, get nothing.
+        # The far side is cropped like the near one; pixels at the far edge that no window reaches get 0.
         short = (top + rows - wide.shape[-2], left + columns - wide.shape[-1])
         if max(short) > 0:
             wide = functional.pad(wide, (0, max(short[1], 0), 0, max(short[0], 0)))
@@ -75,19 +75,20 @@ class _Window:
 
 
 def visual_backprop(layers: nn.Module, pictures: Tensor) -> Tensor:
-    """Where a stack of convolutions looks.
+    """Compute which pixels a stack of convolutions looks at.
 
     Args:
-        layers: nn.Sequential of Conv2d, pooling and pointwise layers, also nested; it is followed up to the first
-            nn.Flatten or nn.Linear.
+        layers: nn.Sequential of Conv2d, pooling and pointwise layers, possibly nested. Layers from the first
+            nn.Flatten or nn.Linear on are ignored.
         pictures: (picture, channel, row, column), as the stack takes them.
 
     Returns:
-        (picture, row, column), from 0 to 1 within each picture; 0 everywhere if nothing stands out. No gradient.
+        (picture, row, column), from 0 to 1 within each picture, without a gradient; 0 everywhere if nothing stands
+        out.
 
     Raises:
         ValueError: for a stack without a convolution, or pictures of another shape.
-        TypeError: for a layer of which this does not know how it moves pixels; the message names it.
+        TypeError: for a layer through which pixels cannot be followed; the message names it.
 
     Example:
         >>> layers = nn.Sequential(nn.Conv2d(3, 4, 5, stride=2, padding=2), nn.ReLU(), nn.MaxPool2d(2))
@@ -96,66 +97,66 @@ def visual_backprop(layers: nn.Module, pictures: Tensor) -> Tensor:
     """
     if pictures.ndim != 4:
         raise ValueError(f"pictures must have shape (picture, channel, row, column), but have {tuple(pictures.shape)}")
-    # A mode of training would make dropout part of what is seen, and move the statistics of normalisation.
+    # In training mode dropout would change the maps, and the statistics of normalisation layers would move.
     modes = [(module, module.training) for module in layers.modules()]
     layers.eval()
     try:
         with torch.no_grad():
-            return _normalised(_product(layers, pictures))
+            return _normalise(_product(layers, pictures))
     finally:
         for module, mode in modes:
             module.training = mode
 
 
 def _product(layers: nn.Module, x: Tensor) -> Tensor:
-    """The product of all spread averages, (picture, row, column)."""
-    # For each layer that moves pixels: its window, the size of its input, and the average of its output's maps, which
-    # for pooling is None.
-    passed: list[tuple[_Window, torch.Size, Tensor | None]] = []
-    for layer in _flat(layers):
+    """Compute the product of all spread averages, (picture, row, column)."""
+    # For each layer that moves pixels: its window, the size of its input, and the average of its output's maps (None
+    # for pooling).
+    followed: list[tuple[_Window, torch.Size, Tensor | None]] = []
+    for layer in _flatten(layers):
         if isinstance(layer, ENDS):
             break
         size = x.shape[-2:]
         x = layer(x)
         if isinstance(layer, nn.Conv2d):
-            passed.append((_Window.of(layer), size, _average(x)))
+            followed.append((_Window.of(layer), size, _average(x)))
         elif isinstance(layer, POOLS):
-            passed.append((_Window.of(layer), size, None))
+            followed.append((_Window.of(layer), size, None))
         elif isinstance(layer, POINTWISE):
-            # The maps count as they are after the last pointwise layer.
-            if passed and passed[-1][2] is not None:
-                passed[-1] = (*passed[-1][:2], _average(x))
+            # The average is taken after the last pointwise layer.
+            if followed and followed[-1][2] is not None:
+                followed[-1] = (*followed[-1][:2], _average(x))
         else:
             known = ", ".join(kind.__name__ for kind in (nn.Conv2d, *POOLS, *POINTWISE, *ENDS))
             raise TypeError(f"visual_backprop cannot follow pixels through {type(layer).__name__}; it knows {known}")
-    deepest = next((i for i in reversed(range(len(passed))) if passed[i][2] is not None), None)
+    deepest = next((i for i in reversed(range(len(followed))) if followed[i][2] is not None), None)
     if deepest is None:
-        raise ValueError("layers must have a convolution at least, but have none; pass the convolutional part")
+        raise ValueError("layers must have at least one convolution, but have none; pass the convolutional part")
     mask: Tensor | None = None
-    for window, size, average in reversed(passed[: deepest + 1]):
+    for window, size, average in reversed(followed[: deepest + 1]):
         if average is not None:
             mask = average if mask is None else mask * average
-        assert mask is not None  # the deepest has an average
+        assert mask is not None  # the deepest layer has an average
         mask = window.spread(mask, size)
     assert mask is not None
     return mask[:, 0]
 
 
 def _average(maps: Tensor) -> Tensor:
-    """Mean over channels, (picture, 1, ...); where a smooth nonlinearity leaves it negative it counts as 0."""
+    """Average over channels, (picture, 1, ...); averages that a smooth nonlinearity leaves negative count as 0."""
     return maps.mean(1, keepdim=True).clamp_min(0)
 
 
-def _normalised(mask: Tensor) -> Tensor:
+def _normalise(mask: Tensor) -> Tensor:
     low, high = mask.amin((1, 2), keepdim=True), mask.amax((1, 2), keepdim=True)
     span = high - low
     return (mask - low) / torch.where(span > 0, span, torch.ones_like(span))
 
 
-def _flat(layers: nn.Module) -> Iterator[nn.Module]:
+def _flatten(layers: nn.Module) -> Iterator[nn.Module]:
     if isinstance(layers, nn.Sequential):
         for layer in layers:
-            yield from _flat(layer)
+            yield from _flatten(layer)
     else:
         yield layers
 

@@ -24,6 +24,14 @@ PURPLE = "#b55a9b"
 GREY = "#7a828c"
 OCHRE = "#b07d00"
 
+# Matplotlib's colour maps. Both are safe for colour-blind readers; in a grey print the sequential one stays in order.
+SEQUENTIAL = "cividis"
+DIVERGING = "PuOr"
+SEQUENTIAL_SAMPLES = (
+    "#00224e", "#1a386f", "#434e6c", "#61656f", "#7d7c78", "#9b9476", "#bcae6c", "#dec958", "#fee838",
+)  # fmt: skip
+"""Nine equidistant colours of the sequential map, for pictures that are made without matplotlib."""
+
 
 class ModelStyle(NamedTuple):
     """The name of a model in figures and tables, and the colour, dashes and marker of its lines."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from lrcnet.pages.content import Cell, Table
 from lrcnet_paper import artefacts as paper
 from lrcnet_paper.artefacts.artefact import Claim, Rendered
-from lrcnet_paper.results.finished import Finished
+from lrcnet_paper.results.finished_run import FinishedRun
 
 WORDS = ("better", "reproduced", "not reached", "refuted", "open")
 
@@ -23,7 +23,7 @@ class ArtefactSection:
     rendered: Rendered
 
 
-def assemble(runs: Sequence[Finished], names: Sequence[str] | None = None) -> list[ArtefactSection]:
+def assemble(runs: Sequence[FinishedRun], names: Sequence[str] | None = None) -> list[ArtefactSection]:
     """Renders artefacts, all of them or the named ones, in the project's order."""
     wanted = list(paper.ARTEFACTS) if names is None else [name for name in paper.ARTEFACTS if name in names]
     sections = []
@@ -49,7 +49,7 @@ def claims_table(claims: Sequence[Claim]) -> Table:
     )
 
 
-def environment_tables(runs: Sequence[Finished]) -> list[Table]:
+def environment_tables(runs: Sequence[FinishedRun]) -> list[Table]:
     """Machines, versions, and the number of runs on each."""
     machines: Counter[tuple[Cell, ...]] = Counter()
     versions: Counter[str] = Counter()
@@ -68,7 +68,7 @@ def environment_tables(runs: Sequence[Finished]) -> list[Table]:
     ]
 
 
-def commands(runs: Sequence[Finished]) -> list[str]:
+def commands(runs: Sequence[FinishedRun]) -> list[str]:
     """The command of each run, each once."""
     return list(dict.fromkeys(run.result.command for run in runs))
 
@@ -76,7 +76,7 @@ def commands(runs: Sequence[Finished]) -> list[str]:
 EVERYTHING = "Everything at once, each run at its budget's full length (a shorter run's own command has an --epochs):"
 
 
-def reproduce_commands(runs: Sequence[Finished]) -> list[str]:
+def reproduce_commands(runs: Sequence[FinishedRun]) -> list[str]:
     """The commands that make them all: one per budget that they have, the one with most runs first."""
     budgets = Counter(run.result.budget for run in runs if run.result.budget != "custom")
     return [f"lrcnet reproduce --budget {budget}" for budget, _ in budgets.most_common()]

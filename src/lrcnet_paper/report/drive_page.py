@@ -20,7 +20,7 @@ from lrcnet_paper.driving import HEIGHT, ROAD_WIDTH, STEP, WIDTH
 from lrcnet_paper.report import drive_charts as charts
 from lrcnet_paper.report import drive_pictures as pictures
 from lrcnet_paper.report.replay import REASONS, Replay
-from lrcnet_paper.results.source import source, told
+from lrcnet_paper.results.provenance import format_provenance, provenance_of
 
 if TYPE_CHECKING:
     from lrcnet_paper.training.trained_network import TrainedNetwork
@@ -90,7 +90,7 @@ def write_drive(trained: TrainedNetwork, replay: Replay, setting: Setting, path:
         path,
         f"{title}: {replay.ending}",
         f'<header><h1>{escape(title)}</h1><p class="soft">{escape(where)} '
-        f"Weights: {escape(told(source(trained)))}.</p>{_ending(replay)}</header>"
+        f"Weights: {escape(format_provenance(provenance_of(trained)))}.</p>{_ending(replay)}</header>"
         f'<main id="drive" style="--now:0;--end:{100 / charts.MARGIN:.3f}%" class="{_manner(replay)}">'
         f"<noscript><p class='note'>The picture and the controls need JavaScript; the curves do not.</p></noscript>"
         f'<div class="stage"><div class="side">{_player(replay)}{_curves(replay, name)}</div>'
@@ -235,7 +235,7 @@ def _neurons(replay: Replay) -> str:
         for k in range(count)
         if gap == 1 or (k + 1) % gap == 0
     )
-    ramp = ",".join(pictures.RAMP)
+    ramp = ",".join(palette.SEQUENTIAL_SAMPLES)
     return (
         '<section class="activity"><figure class="chart neurons" id="neurons"><figcaption><span><b>Neurons</b> '
         f'(state h, one row each){_turners(replay)}</span><span class="key">each from its lowest<i class="scale" '
@@ -272,7 +272,7 @@ def _minus(number: Any) -> str:
 def _facts(trained: TrainedNetwork, replay: Replay, setting: Setting) -> str:
     from lrcnet_paper.training.result import versions
 
-    came_from, spec = source(trained), trained.spec
+    came_from, spec = provenance_of(trained), trained.spec
     loss = f"{came_from['loss'][0]} {came_from['loss'][1]:.4g}" if came_from["loss"] else "unknown"
     facts: Mapping[str, str] = {
         "checkpoint": f"{came_from['checkpoint']}, after {came_from['unit']} {came_from['done']}",

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lrcnet.pages.palette import SEQUENTIAL_SAMPLES
+
 COLUMNS, ROWS = 10, 20
 """Frames on a sheet: it has 1600x960 pixels at most, which a phone decodes without trouble."""
 QUALITIES = (88, 80, 70, 60, 50, 40, 30)
 LARGEST = 5_000_000
 """Letters that the sheets of a page may have together."""
-# Cividis, which the colour-blind and a grey print show in order.
-RAMP = ("#00224e", "#1a386f", "#434e6c", "#61656f", "#7d7c78", "#9b9476", "#bcae6c", "#dec958", "#fee838")
 ROW_PIXELS = 6
 
 
@@ -58,8 +58,8 @@ def rows_of(values: NDArray[np.float64]) -> str:
     span = np.where(high > low, high - low, 1.0)
     # A row that stands still has the colour in the middle.
     level = np.where(high > low, (values - low) / span, 0.5)
-    known = np.array([[int(colour[i : i + 2], 16) for i in (1, 3, 5)] for colour in RAMP], float)
-    at = np.linspace(0, 1, len(RAMP))
+    known = np.array([[int(colour[i : i + 2], 16) for i in (1, 3, 5)] for colour in SEQUENTIAL_SAMPLES], float)
+    at = np.linspace(0, 1, len(SEQUENTIAL_SAMPLES))
     colours = np.stack([np.interp(level, at, known[:, i]) for i in range(3)], -1).round().astype(np.uint8)
     return _address("png", colours.transpose(1, 0, 2).repeat(ROW_PIXELS, 0), optimize=True)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from lrcnet.pages.content import Section
 from lrcnet.pages.html import contents, section_html, write_page
-from lrcnet_paper.results.source import source, told
+from lrcnet_paper.results.provenance import format_provenance, provenance_of
 
 if TYPE_CHECKING:
     from lrcnet_paper.training.trained import Trained
@@ -32,7 +32,7 @@ def explain(trained: Trained, data: str | None = None, samples: int | None = Non
     from lrcnet_paper.models.policy import Policy
     from lrcnet_paper.report import explain_policy, explain_sequence
 
-    came_from = source(trained)
+    came_from = provenance_of(trained)
     if isinstance(trained.network, Policy):
         return explain_policy.sections(trained, came_from, data, samples)
     if isinstance(trained.network, Classifier | Tagger):
@@ -51,7 +51,7 @@ def write_explanation(trained: Trained, sections: Sequence[Section], path: str |
     return write_page(
         path,
         title,
-        f'<header><h1>{escape(title)}</h1><p class="soft">Weights: {escape(told(source(trained)))}.</p>'
+        f'<header><h1>{escape(title)}</h1><p class="soft">Weights: {escape(format_provenance(provenance_of(trained)))}.</p>'
         f"{contents([(section.name, section.title) for section in sections])}</header><main>{body}</main>"
         "<footer><p class='soft'>Written by <code>lrcnet explain</code>; the network was trained by "
         f"<code>{escape(spec.command())}</code>.</p></footer>",

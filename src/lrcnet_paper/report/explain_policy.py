@@ -12,7 +12,7 @@ from lrcnet_paper.artefacts.activity import cells as activity
 from lrcnet_paper.artefacts.activity.figures import draw_roads
 from lrcnet_paper.artefacts.attention import similarity as attention
 from lrcnet_paper.artefacts.attention.figures import draw_boxes, draw_grid, packed
-from lrcnet_paper.results.source import Source, told
+from lrcnet_paper.results.provenance import Provenance, format_provenance
 from lrcnet_paper.road_seeds import EXAMPLE_ROAD
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ STEPS = 90
 ROADS = correlation.Effort(1, 1000.0)
 
 
-def sections(trained: TrainedNetwork, came_from: Source, data: str | None, samples: int | None) -> list[Section]:
+def sections(trained: TrainedNetwork, came_from: Provenance, data: str | None, samples: int | None) -> list[Section]:
     """Attention, its change under noise, activity on the road, correlation, and a trace of the units."""
     from lrcnet_paper.models.policy import Policy
 
@@ -62,7 +62,7 @@ def _views(data: str | None, count: int, length: float) -> dict[str, Tensor]:
     return {"recording": torch.stack([torch.from_numpy(frames[k].copy()) for k in places])}
 
 
-def _looks(policy: Policy, name: str, came_from: Source, views: Mapping[str, Tensor]) -> Section:
+def _looks(policy: Policy, name: str, came_from: Provenance, views: Mapping[str, Tensor]) -> Section:
     """A scene of each kind with and without noise, seen by both methods."""
     import torch
 
@@ -85,7 +85,7 @@ def _looks(policy: Policy, name: str, came_from: Source, views: Mapping[str, Ten
                 f"grid-{kind}",
                 f"A view ({kind}) and the attention to it, without noise and with Gaussian noise of variance 0.1 and "
                 "0.2: VisualBackProp of the convolutions, and as a second opinion the integrated gradients of the "
-                f"steered curvature by Captum. {told(came_from)}.",
+                f"steered curvature by Captum. {format_provenance(came_from)}.",
                 "Three rows by noise: the camera's picture, and two maps of attention to it, bright where it looks.",
                 draw_grid(shown.numpy(), maps),
             )
@@ -93,7 +93,7 @@ def _looks(policy: Policy, name: str, came_from: Source, views: Mapping[str, Ten
     return Section("looks", "What it looks at", pictures)
 
 
-def _noise(policy: Policy, name: str, came_from: Source, views: Mapping[str, Tensor]) -> Section:
+def _noise(policy: Policy, name: str, came_from: Provenance, views: Mapping[str, Tensor]) -> Section:
     from lrcnet_paper.interpret import attention_under_noise, box
 
     found = {kind: attention_under_noise(policy, frames, attention.VARIANCES) for kind, frames in views.items()}
@@ -111,7 +111,7 @@ def _noise(policy: Policy, name: str, came_from: Source, views: Mapping[str, Ten
             Picture(
                 "boxes",
                 "Similarity of the attention with and without noise: quartiles, median, whiskers, and the mean as "
-                f"a dot. {told(came_from)}.",
+                f"a dot. {format_provenance(came_from)}.",
                 "A panel of box plots for each kind of picture: one box per variance of the noise.",
                 draw_boxes({name: drawn}),
             ),
@@ -125,19 +125,19 @@ def _noise(policy: Policy, name: str, came_from: Source, views: Mapping[str, Ten
     )
 
 
-def _roads(driven: Mapping[str, WatchedDrive], came_from: Source) -> Section:
+def _roads(driven: Mapping[str, WatchedDrive], came_from: Provenance) -> Section:
     found = activity.measure(driven)
     picture = Picture(
         "roads",
         "Activity of neurons along closed-loop drives in our own world, seen from above; the dot is the start. "
-        f"{activity.RULE} {told(came_from)}.",
+        f"{activity.RULE} {format_provenance(came_from)}.",
         "Maps of the driven road for each season and cell, as a line coloured by the neuron's activity.",
         draw_roads({season: (one, came_from) for season, one in found.items()}),
     )
     return Section("activity", "Activity on the road", [picture])
 
 
-def _correlations(driven: Mapping[str, WatchedDrive], came_from: Source) -> Section:
+def _correlations(driven: Mapping[str, WatchedDrive], came_from: Provenance) -> Section:
     from lrcnet_paper.interpret import correlation as correlate
     from lrcnet_paper.interpret import side
 
@@ -152,19 +152,19 @@ def _correlations(driven: Mapping[str, WatchedDrive], came_from: Source) -> Sect
                 ("neuron", "r", "turns"),
                 [(f"{i + 1}", float(r[i]), side(float(r[i]))) for i in order],
                 f"Mean of |r| over all {len(r)} neurons: {float(r.abs().mean()):.3f} ± {float(r.abs().std()):.3f}, "
-                f"over {driven[season].metres:.0f} m. {told(came_from)}.",
+                f"over {driven[season].metres:.0f} m. {format_provenance(came_from)}.",
             )
         )
     return Section("correlation", "Which neurons follow the road", made)
 
 
-def _trace(policy: Policy, came_from: Source, smoke: bool) -> Section:
+def _trace(policy: Policy, came_from: Provenance, smoke: bool) -> Section:
     """Three seconds of a driver's view through a bend."""
     import itertools
 
     import torch
 
-    from lrcnet.interpret import heat_map, ranked, shares, trace
+    from lrcnet.interpret import heat_map, rank, shares, trace
     from lrcnet_paper.driving import World, expert_drive
 
     world = World([EXAMPLE_ROAD], season="summer", length=attention.EXAMPLE_LENGTH)
@@ -173,10 +173,12 @@ def _trace(policy: Policy, came_from: Source, smoke: bool) -> Section:
     found = trace(policy, frames)
     # The last frames' curvature, in pieces of equal length, so that there is more than one sample.
     pieces = frames.view(2, -1, *frames.shape[2:])
-    parts = ranked(shares(policy, pieces, lambda curvature: curvature[:, -1]).neurons)
+    parts = rank(shares(policy, pieces, lambda curvature: curvature[:, -1]).neurons)
     with palette.figure_style():
         figure = heat_map(
-            found, title="three seconds of a driver's view, summer" if not smoke else "a moment", note=told(came_from)
+            found,
+            title="three seconds of a driver's view, summer" if not smoke else "a moment",
+            note=format_provenance(came_from),
         )
     return Section(
         "trace",

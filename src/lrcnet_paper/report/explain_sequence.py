@@ -10,7 +10,7 @@ from torch import Tensor
 
 from lrcnet.pages import palette
 from lrcnet.pages.content import Cell, Picture, Section, Table
-from lrcnet_paper.results.source import Source, told
+from lrcnet_paper.results.provenance import Provenance, format_provenance
 
 if TYPE_CHECKING:
     from lrcnet.interpret import Trace
@@ -35,7 +35,7 @@ def labels_of(task: str, outputs: int) -> tuple[str, ...]:
     return tuple(f"digit {k}" if task == "psmnist" else f"label {k}" for k in range(outputs))
 
 
-def sections(trained: TrainedNetwork, came_from: Source, data: str | None, samples: int | None) -> list[Section]:
+def sections(trained: TrainedNetwork, came_from: Provenance, data: str | None, samples: int | None) -> list[Section]:
     """Traces, shares of inputs and neurons in each label, and what marks the label of interest."""
     from lrcnet.interpret import trace
 
@@ -61,7 +61,7 @@ def _moments(y: Tensor, event: int, found: Trace, *, single: bool) -> Tensor:
     return holds.expand(found.state.shape[:2])
 
 
-def _trace(found: Trace, here: Tensor, label: str, came_from: Source) -> Section:
+def _trace(found: Trace, here: Tensor, label: str, came_from: Provenance) -> Section:
     from lrcnet.interpret import heat_map
 
     # A sequence in which the label begins or ends shows it best.
@@ -74,7 +74,7 @@ def _trace(found: Trace, here: Tensor, label: str, came_from: Source) -> Section
             events=here[sample],
             event=label,
             title=f"test sequence {sample + 1}",
-            note=told(came_from),
+            note=format_provenance(came_from),
         )
     return Section(
         "trace",
@@ -108,9 +108,9 @@ def _shares(
     batch: tuple[Tensor, Tensor | None, Tensor],
     labels: Sequence[str],
     names: Sequence[str] | None,
-    came_from: Source,
+    came_from: Provenance,
 ) -> Section:
-    from lrcnet.interpret import ranked, shares
+    from lrcnet.interpret import rank, shares
 
     x, dt, y = batch
     inputs: dict[str, Tensor] = {}
@@ -122,7 +122,7 @@ def _shares(
             continue
         found = shares(trained.network, x[with_it], _score(k, y[with_it]), None if dt is None else dt[with_it])
         inputs[label] = found.inputs
-        best = ranked(found.neurons)[:5]
+        best = rank(found.neurons)[:5]
         neurons.append((label, *(f"{name} ({100 * part:.0f} %)" for name, part in best), *[None] * (5 - len(best))))
     told_names = list(names or [])
     width = len(next(iter(inputs.values()))) if inputs else 0
@@ -141,7 +141,7 @@ def _shares(
                 ("input", *inputs),
                 [(told_names[i], *(100 * float(parts[i]) for parts in inputs.values())) for i in order],
                 "A share is the part of the logit, to first order, that would be lost if the input stood still at "
-                f"its mean; columns add up to 100 over all {width} inputs. {told(came_from)}.",
+                f"its mean; columns add up to 100 over all {width} inputs. {format_provenance(came_from)}.",
             ),
             Table(
                 "neurons",
@@ -153,8 +153,8 @@ def _shares(
     )
 
 
-def _marks(found: Trace, here: Tensor, label: str, came_from: Source, *, timed: bool) -> Section:
-    from lrcnet.interpret import marks, ranked
+def _marks(found: Trace, here: Tensor, label: str, came_from: Provenance, *, timed: bool) -> Section:
+    from lrcnet.interpret import marks, rank
 
     title = f"Which neurons mark “{label}”"
     event = here.flatten()
@@ -163,7 +163,7 @@ def _marks(found: Trace, here: Tensor, label: str, came_from: Source, *, timed: 
     quantities = {name: values.flatten(0, 1) for name, values in found.named().items()}
     rows: list[tuple[Cell, ...]] = []
     for name, values in quantities.items():
-        best = ranked(marks(values, event))[:5]
+        best = rank(marks(values, event))[:5]
         rows.append((name.replace("_", " "), *(f"{n} ({r:+.2f})" for n, r in best), *[None] * (5 - len(best))))
     made = [
         Table(
@@ -172,7 +172,7 @@ def _marks(found: Trace, here: Tensor, label: str, came_from: Source, *, timed: 
             ("quantity", "first", "second", "third", "fourth", "fifth"),
             rows,
             "In brackets the rank-biserial correlation: +1 if the value is always larger there, -1 if always smaller, "
-            f"0 if it tells nothing. {told(came_from)}.",
+            f"0 if it tells nothing. {format_provenance(came_from)}.",
         )
     ]
     if "time_constant" in quantities:
@@ -181,10 +181,10 @@ def _marks(found: Trace, here: Tensor, label: str, came_from: Source, *, timed: 
 
 
 def _time_constants(values: Tensor, event: Tensor, label: str, unit: str) -> Table:
-    from lrcnet.interpret import marks, ranked
+    from lrcnet.interpret import marks, rank
 
     rows: list[tuple[Cell, ...]] = []
-    for name, r in ranked(marks(values, event))[:SHOWN]:
+    for name, r in rank(marks(values, event))[:SHOWN]:
         column = values[:, int(name) - 1]
         inside, outside = float(column[event].median()), float(column[~event].median())
         rows.append((name, inside, outside, "slower" if inside > outside else "faster", r))

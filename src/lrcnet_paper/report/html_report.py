@@ -20,14 +20,14 @@ from lrcnet_paper.report.assemble import (
     reproduce_commands,
     verdict_counts,
 )
-from lrcnet_paper.results.finished import Finished
+from lrcnet_paper.results.finished_run import FinishedRun
 from lrcnet_paper.results.verdict import RULES, SYMBOLS
 
 TITLE = "Liquid Resistance Liquid Capacitance Networks: the paper and what came out here"
 ENVIRONMENT = ("environment", "Machine, versions, commands")
 
 
-def write_html(sections: Sequence[ArtefactSection], runs: Sequence[Finished], path: str | os.PathLike[str]) -> Path:
+def write_html(sections: Sequence[ArtefactSection], runs: Sequence[FinishedRun], path: str | os.PathLike[str]) -> Path:
     """Write the page."""
     body = "".join(section_html(_section(section)) for section in sections)
     return write_page(
@@ -39,7 +39,7 @@ def write_html(sections: Sequence[ArtefactSection], runs: Sequence[Finished], pa
     )
 
 
-def _header(sections: Sequence[ArtefactSection], runs: Sequence[Finished]) -> str:
+def _header(sections: Sequence[ArtefactSection], runs: Sequence[FinishedRun]) -> str:
     tiles = "".join(
         f'<li><b class="{word.replace(" ", "-")}">{count}</b>'
         f'<span aria-hidden="true">{SYMBOLS[word]}</span> {word}</li>'
@@ -66,7 +66,7 @@ def _section(section: ArtefactSection) -> Section:
     return Section(section.name, section.title, [*claims, *rendered.tables, *rendered.pictures, *notes])
 
 
-def _environment(runs: Sequence[Finished]) -> str:
+def _environment(runs: Sequence[FinishedRun]) -> str:
     machines = "".join(tables.to_html(table) for table in environment_tables(runs)) if runs else "<p>No runs.</p>"
     lines = "\n".join(escape(line) for line in commands(runs))
     name, title = ENVIRONMENT

@@ -17,7 +17,7 @@ from lrcnet_paper.report.assemble import (
     reproduce_commands,
     verdict_counts,
 )
-from lrcnet_paper.results.finished import Finished
+from lrcnet_paper.results.finished_run import FinishedRun
 from lrcnet_paper.results.verdict import RULES
 
 HEAD = """# Reproduction
@@ -26,7 +26,9 @@ What the paper *Liquid Resistance Liquid Capacitance Networks* claims, and what 
 `lrcnet report results --markdown docs/reproduction.md`; to change it, change a run or the code that draws it."""
 
 
-def write_markdown(sections: Sequence[ArtefactSection], runs: Sequence[Finished], path: str | os.PathLike[str]) -> Path:
+def write_markdown(
+    sections: Sequence[ArtefactSection], runs: Sequence[FinishedRun], path: str | os.PathLike[str]
+) -> Path:
     """Writes the page, and its pictures as SVG into a folder of the same name without the suffix."""
     page = Path(path)
     if page.suffix != ".md":
