@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from lrcnet.pages import palette
 from lrcnet_paper.artefacts.neural_ode.table import CLAIMED
-from lrcnet_paper.results.finished import Finished
+from lrcnet_paper.results.finished_run import FinishedRun
 from lrcnet_paper.tasks.neural_ode import SYSTEMS, trajectory
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Runs = Mapping[tuple[str, str], Finished]
+Runs = Mapping[tuple[str, str], FinishedRun]
 METRIC = "mean_absolute_error"
 
 

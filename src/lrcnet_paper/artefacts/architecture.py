@@ -13,7 +13,7 @@ from lrcnet_paper.training.budgets import check_budget
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from lrcnet_paper.results.finished import Finished
+    from lrcnet_paper.results.finished_run import FinishedRun
     from lrcnet_paper.training.spec import RunSpec
 
 TITLE = "Architecture of LRC and LRCU"
@@ -33,7 +33,7 @@ def runs(budget: str, seeds: int | None = None) -> list[RunSpec]:
     return []
 
 
-def render(runs: Sequence[Finished]) -> Rendered:
+def render(runs: Sequence[FinishedRun]) -> Rendered:
     """Draw the diagram, and list its gates in a table."""
     from matplotlib.figure import Figure
 

@@ -15,7 +15,7 @@ from lrcnet.pages.content import Picture, Table
 from lrcnet_paper.results.verdict import Verdict
 
 if TYPE_CHECKING:
-    from lrcnet_paper.results.finished import Finished
+    from lrcnet_paper.results.finished_run import FinishedRun
     from lrcnet_paper.training.result import Result
     from lrcnet_paper.training.spec import RunSpec
 
@@ -66,7 +66,7 @@ class Artefact:
     title: str
     claimed: Mapping[str, Any]
     runs: PlanRuns
-    render: Callable[[Sequence[Finished]], Rendered]
+    render: Callable[[Sequence[FinishedRun]], Rendered]
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from lrcnet_paper.training.budgets import check_budget
 
 if TYPE_CHECKING:
     from lrcnet_paper.driving import World
-    from lrcnet_paper.results.finished import Finished
+    from lrcnet_paper.results.finished_run import FinishedRun
     from lrcnet_paper.training.result import Result
     from lrcnet_paper.training.spec import RunSpec
 
@@ -64,7 +64,7 @@ DRIVE_BUDGETS: Mapping[str, DriveBudget] = {
 
 def runs(budget: str, seeds: int | None = None) -> list[RunSpec]:
     """Plan the policies of the lane-keeping table."""
-    return driving.planned(POLICIES, check_budget(budget), seeds)
+    return driving.plan_runs(POLICIES, check_budget(budget), seeds)
 
 
 def wants(result: Result) -> bool:
@@ -110,9 +110,9 @@ def _count_expert_crashes(world: World) -> int:
     return int((world.status() != ARRIVED).sum())
 
 
-def render(runs: Sequence[Finished]) -> Rendered:
+def render(runs: Sequence[FinishedRun]) -> Rendered:
     """Set crash likelihoods beside the paper's; the picture shows every season and noise."""
-    groups = driving.found(runs, POLICIES)
+    groups = driving.find_groups(runs, POLICIES)
     measured = {model: group for model, group in groups.items() if any(NAME in run.analyses for run in group.runs)}
     if not measured:
         return Rendered(
@@ -166,7 +166,7 @@ def _expert_note(measured: Mapping[Model, Group]) -> str:
     return ""
 
 
-def _cells(run: Finished) -> list[Mapping[str, Any]]:
+def _cells(run: FinishedRun) -> list[Mapping[str, Any]]:
     cells: list[Mapping[str, Any]] = run.analyses.get(NAME, {}).get("cells", [])
     return cells
 

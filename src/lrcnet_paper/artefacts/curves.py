@@ -56,7 +56,7 @@ def draw_curves(axes: Axes, groups: Sequence[Group], columns: Sequence[str], sca
             continue
         where, mean, low, high = mean_curve(group, column, scale)
         style = palette.model_style(group.model)
-        label = f"{style.label}, {group.change}" if group.change else style.label
+        label = f"{style.label}, {group.change.label()}" if group.change else style.label
         # A run of a few points would be invisible as a line.
         marker = style.marker if len(where) < 15 else ""
         axes.plot(where, mean, color=style.colour, linestyle=style.dashes, marker=marker, markersize=4, label=label)

@@ -17,7 +17,7 @@ from lrcnet_paper.results.groups import Group
 from lrcnet_paper.results.verdict import Verdict, judge_comparison
 
 if TYPE_CHECKING:
-    from lrcnet_paper.results.finished import Finished
+    from lrcnet_paper.results.finished_run import FinishedRun
 
 NAME = "dynamics"
 # An LTC under one explicit Euler step, which fails to converge according to the paper.
@@ -67,9 +67,9 @@ def measure(folder: Path) -> dict[str, Any]:
     }
 
 
-def render(runs: Sequence[Finished]) -> Rendered:
+def render(runs: Sequence[FinishedRun]) -> Rendered:
     """Draw the outputs over one drive, measure their oscillation, and judge LTC under one explicit step."""
-    by_model = driving.found(runs, MODELS)
+    by_model = driving.find_groups(runs, MODELS)
     groups = {
         name: by_model[model]
         for name, model in EFFICIENCY.items()
@@ -127,8 +127,8 @@ def _claim(groups: Mapping[str, Group], other: str) -> Claim:
     )
 
 
-def _instability_claim(runs: Sequence[Finished]) -> Claim:
-    group = driving.found(runs, (UNSTABLE,)).get(UNSTABLE)
+def _instability_claim(runs: Sequence[FinishedRun]) -> Claim:
+    group = driving.find_groups(runs, (UNSTABLE,)).get(UNSTABLE)
     statement = "LTC fails to converge under one explicit Euler step per input."
     if group is None or group.budget == "smoke":
         return Claim(statement, "fails", "–", Verdict("open", ("not measured" if group is None else "smoke runs",)))

@@ -1,18 +1,17 @@
-"""Which policies the lane-keeping tables and figures are made of, at each budget, and what differs from the paper."""
+"""The lane-keeping policies behind the driving tables and figures: runs, groups and differences from the paper."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from lrcnet.pages import palette
-from lrcnet_paper.results.groups import Group, grouped
+from lrcnet_paper.results.finished_run import FinishedRun
+from lrcnet_paper.results.groups import Group, group_runs
 from lrcnet_paper.results.verdict import Conditions
-
-if TYPE_CHECKING:
-    from lrcnet_paper.results.finished import Finished
-    from lrcnet_paper.training.result import Result
-    from lrcnet_paper.training.spec import RunSpec
+from lrcnet_paper.training.change import Change
+from lrcnet_paper.training.result import Result
+from lrcnet_paper.training.spec import RunSpec
 
 TASK = "driving"
 
@@ -35,8 +34,8 @@ EFFICIENCY: Mapping[str, Model] = {
 }
 
 
-class Effort(NamedTuple):
-    """What a budget spends on a run; None is the paper's."""
+class TrainingBudget(NamedTuple):
+    """The data and training settings of a run at one budget; None stands for the paper's value."""
 
     variant: str
     seeds: int
@@ -47,87 +46,90 @@ class Effort(NamedTuple):
     learning_rate: float | None = None
 
 
-EFFORTS: Mapping[str, Effort] = {
-    "smoke": Effort("own-sample", 1, epochs=1, samples=2, batch_size=2, piece=4),
-    # Short pieces of many drives teach more per picture than long ones of few, and many small batches more than few
-    # large ones; pictures are what costs time here. At twice this rate the features of some runs grew to hundreds,
-    # where every synapse is saturated.
-    "quick": Effort("own", 3, epochs=10, samples=480, batch_size=4, piece=8, learning_rate=1e-3),
-    "paper": Effort("own", 3),
+TRAINING_BUDGETS: Mapping[str, TrainingBudget] = {
+    "smoke": TrainingBudget("own-sample", 1, epochs=1, samples=2, batch_size=2, piece=4),
+    # Rendering frames takes most of the time here. Per frame, short pieces of many drives teach more than long pieces
+    # of few, and many small batches teach more than few large ones. At twice this rate the features of some runs grew
+    # to hundreds, where every synapse is saturated.
+    "quick": TrainingBudget("own", 3, epochs=10, samples=480, batch_size=4, piece=8, learning_rate=1e-3),
+    "paper": TrainingBudget("own", 3),
 }
+OWN_VARIANTS = frozenset(settings.variant for settings in TRAINING_BUDGETS.values())
+"""Variants of the task that are driven in our own world."""
 
 
-def planned(models: Sequence[Model], budget: str, seeds: int | None) -> list[RunSpec]:
-    """The runs of a budget in our own world."""
-    return specs(models, budget, EFFORTS[budget], seeds)
+def plan_runs(models: Sequence[Model], budget: str, seeds: int | None) -> list[RunSpec]:
+    """List the runs of a budget in our own world."""
+    return plan_runs_with(TRAINING_BUDGETS[budget], models, budget, seeds)
 
 
-def specs(models: Sequence[Model], budget: str, effort: Effort, seeds: int | None) -> list[RunSpec]:
-    """Seeds outermost, so that an interrupted grid has whole tables."""
-    from lrcnet_paper.training.spec import RunSpec
-
+def plan_runs_with(settings: TrainingBudget, models: Sequence[Model], budget: str, seeds: int | None) -> list[RunSpec]:
+    """List the runs of each seed and model, seeds outermost, so that an interrupted grid has whole tables."""
     return [
         RunSpec(
             TASK,
-            effort.variant,
+            settings.variant,
             model.name,
             solver=model.solver,
             seed=seed,
-            epochs=effort.epochs,
-            batch_size=effort.batch_size,
-            learning_rate=effort.learning_rate,
+            epochs=settings.epochs,
+            batch_size=settings.batch_size,
+            learning_rate=settings.learning_rate,
             budget=budget,
             schedule="cosine",
-            samples=effort.samples,
-            piece=effort.piece,
+            samples=settings.samples,
+            piece=settings.piece,
         )
-        for seed in range(effort.seeds if seeds is None else seeds)
+        for seed in range(settings.seeds if seeds is None else seeds)
         for model in models
     ]
 
 
+def is_run_of(spec: RunSpec, models: Sequence[Model]) -> bool:
+    """Tell whether a run trains one of these models with the schedule and rate of its budget."""
+    return Model(spec.model, spec.solver) in models and spec.change == Change(solver=spec.solver)
+
+
 def wants(result: Result, models: Sequence[Model] = POLICIES) -> bool:
-    """Whether a result is one of these policies', in our own world."""
-    variant, _, solver = result.variant.partition("+")
-    own = {effort.variant for effort in EFFORTS.values()}
-    return result.task == TASK and variant in own and Model(result.model, solver) in models
+    """Tell whether a result belongs to one of these policies, trained in our own world."""
+    return result.task == TASK and result.variant in OWN_VARIANTS and is_run_of(result.spec, models)
 
 
-def found(runs: Sequence[Finished], models: Sequence[Model]) -> dict[Model, Group]:
-    """The group of each model at the longest budget that any of them has, in the order of `models`.
+def find_groups(runs: Sequence[FinishedRun], models: Sequence[Model]) -> dict[Model, Group]:
+    """Find the group of each model at the longest budget that any of them has, in the order of `models`.
 
-    Models that have not been trained there are missing.
+    Models that have not been trained at that budget are missing.
     """
-    groups = [g for g in grouped(runs, TASK) if wants(g.runs[0].result, models)]
+    groups = [g for g in group_runs(runs, TASK) if wants(g.runs[0].result, models)]
     if not groups:
         return {}
     budget = groups[0].budget
-    by_model = {Model(g.model, g.change): g for g in reversed(groups) if g.budget == budget}
+    by_model = {Model(g.model, g.spec.solver): g for g in reversed(groups) if g.budget == budget}
     return {model: by_model[model] for model in models if model in by_model}
 
 
 def conditions(*groups: Group) -> Conditions:
-    """What differs from the paper, for a verdict on these groups."""
+    """Return the differences of these groups from the paper, for a verdict."""
     smoke = any(group.budget == "smoke" for group in groups)
     shorter = any(group.budget != "paper" for group in groups)
     return Conditions(smoke, shorter, ("in a synthetic world", *(["short training"] if shorter else [])))
 
 
 def label(model: Model) -> str:
-    """How a table calls a model."""
+    """Name a model in a table."""
     name = palette.model_label(model.name)
     return f"{name} ({model.solver})" if model.solver else name
 
 
 def describe(budget: str) -> str:
-    """What a budget trains, in a sentence."""
-    effort = EFFORTS.get(budget, EFFORTS["paper"])
-    if effort.epochs is None:
+    """Describe the training of a budget in a sentence."""
+    settings = TRAINING_BUDGETS.get(budget, TRAINING_BUDGETS["paper"])
+    if settings.epochs is None:
         return "The paper's protocol: 100 epochs, batches of 32 sequences of 32 frames, AdamW, cosine decay from 5e-4."
     return (
-        f"Budget {budget}: {effort.epochs} epochs of {effort.samples} pieces of {effort.piece} frames, batches of "
-        f"{effort.batch_size}, AdamW with cosine decay from {effort.learning_rate or 5e-4:g}; the paper trains 100 "
-        "epochs, batches of 32 sequences of 32 frames, from 5e-4."
+        f"Budget {budget}: {settings.epochs} epochs of {settings.samples} pieces of {settings.piece} frames, batches "
+        f"of {settings.batch_size}, AdamW with cosine decay from {settings.learning_rate or 5e-4:g}; the paper trains "
+        "100 epochs, batches of 32 sequences of 32 frames, from 5e-4."
     )
 
 

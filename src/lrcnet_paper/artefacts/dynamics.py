@@ -24,7 +24,7 @@ from lrcnet_paper.training.budgets import check_budget
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lrcnet_paper.results.finished import Finished
+    from lrcnet_paper.results.finished_run import FinishedRun
     from lrcnet_paper.training.result import Result
     from lrcnet_paper.training.spec import RunSpec
 
@@ -54,7 +54,7 @@ TOLERANCE = 0.01  # an elastance this close to 0 damps fully; one this close to 
 
 def runs(budget: str, seeds: int | None = None) -> list[RunSpec]:
     """Plan the policies of the first figure; the network of the second is given, not trained."""
-    return driving.planned(drive_dynamics.MODELS, check_budget(budget), seeds)
+    return driving.plan_runs(drive_dynamics.MODELS, check_budget(budget), seeds)
 
 
 def wants(result: Result) -> bool:
@@ -67,7 +67,7 @@ def analyse(folder: Path) -> dict[str, Any]:
     return drive_dynamics.measure(folder)
 
 
-def render(runs: Sequence[Finished]) -> Rendered:
+def render(runs: Sequence[FinishedRun]) -> Rendered:
     """Draw the policies over one drive, then one unit over a sweep of its input and state."""
     first, second = drive_dynamics.render(runs), _render_damping()
     return Rendered(

@@ -16,7 +16,7 @@ from lrcnet_paper.results.verdict import judge_comparison
 from lrcnet_paper.training.budgets import check_budget
 
 if TYPE_CHECKING:
-    from lrcnet_paper.results.finished import Finished
+    from lrcnet_paper.results.finished_run import FinishedRun
     from lrcnet_paper.training.result import Result
     from lrcnet_paper.training.spec import RunSpec
 
@@ -50,7 +50,7 @@ SEQUENCES, STATES = 32, 1000
 
 def runs(budget: str, seeds: int | None = None) -> list[RunSpec]:
     """Plan LTC H6, STC E1, STC H6, LRC-A E1 and LRC-S E1; the last two are the LRCUs of the lane-keeping table."""
-    return driving.planned(MODELS, check_budget(budget), seeds)
+    return driving.plan_runs(MODELS, check_budget(budget), seeds)
 
 
 def wants(result: Result) -> bool:
@@ -95,9 +95,9 @@ def analyse(folder: Path) -> dict[str, Any]:
     }
 
 
-def render(runs: Sequence[Finished]) -> Rendered:
+def render(runs: Sequence[FinishedRun]) -> Rendered:
     """Set our numbers beside the paper's, and judge its three comparisons."""
-    by_model = driving.found(runs, MODELS)
+    by_model = driving.find_groups(runs, MODELS)
     groups = {name: by_model[model] for name, model in EFFICIENCY.items() if model in by_model}
     skipped = [] if groups else ["times, epochs and constants: no policy has been trained"]
     return Rendered(tables=[_table(groups)], claims=_claims(groups), skipped=skipped)

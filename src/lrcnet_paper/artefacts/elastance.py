@@ -15,7 +15,7 @@ from lrcnet_paper.results.verdict import Verdict
 from lrcnet_paper.training.budgets import check_budget
 
 if TYPE_CHECKING:
-    from lrcnet_paper.results.finished import Finished
+    from lrcnet_paper.results.finished_run import FinishedRun
     from lrcnet_paper.training.spec import RunSpec
 
 TITLE = "The two shapes of the elastance"
@@ -33,7 +33,7 @@ def runs(budget: str, seeds: int | None = None) -> list[RunSpec]:
     return []
 
 
-def render(runs: Sequence[Finished]) -> Rendered:
+def render(runs: Sequence[FinishedRun]) -> Rendered:
     """Draw both forms and measure their range and symmetry."""
     w = torch.linspace(-REACH, REACH, 401, dtype=torch.float64)
     curves = {"asymmetric": liquid.elastance_gate(w, None)}

@@ -16,7 +16,7 @@ from lrcnet_paper.results.verdict import judge_comparison
 from lrcnet_paper.training.budgets import check_budget
 
 if TYPE_CHECKING:
-    from lrcnet_paper.results.finished import Finished
+    from lrcnet_paper.results.finished_run import FinishedRun
     from lrcnet_paper.training.spec import RunSpec
 
 TITLE = "Lane keeping: validation loss"
@@ -43,12 +43,12 @@ NAMES = {"validation": "validation loss", "weighted": "weighted validation loss"
 
 def runs(budget: str, seeds: int | None = None) -> list[RunSpec]:
     """Plan the five policies in our own world."""
-    return driving.planned(POLICIES, check_budget(budget), seeds)
+    return driving.plan_runs(POLICIES, check_budget(budget), seeds)
 
 
-def render(runs: Sequence[Finished]) -> Rendered:
+def render(runs: Sequence[FinishedRun]) -> Rendered:
     """Set the losses beside the paper's, and judge whether the LRCUs have the smallest weighted loss."""
-    groups = driving.found(runs, POLICIES)
+    groups = driving.find_groups(runs, POLICIES)
     return Rendered(
         tables=[_table(groups)],
         pictures=[_picture(groups)] if groups else [],

@@ -17,7 +17,7 @@ from lrcnet_paper.results.verdict import judge_comparison
 from lrcnet_paper.training.budgets import check_budget
 
 if TYPE_CHECKING:
-    from lrcnet_paper.results.finished import Finished
+    from lrcnet_paper.results.finished_run import FinishedRun
     from lrcnet_paper.training.spec import RunSpec
 
 TITLE = "Loss curves of LTC, STC and LRC"
@@ -38,12 +38,12 @@ LINES = {
 
 def runs(budget: str, seeds: int | None = None) -> list[RunSpec]:
     """Plan the five networks of the efficiency table."""
-    return driving.planned(tuple(EFFICIENCY.values()), check_budget(budget), seeds)
+    return driving.plan_runs(tuple(EFFICIENCY.values()), check_budget(budget), seeds)
 
 
-def render(runs: Sequence[Finished]) -> Rendered:
+def render(runs: Sequence[FinishedRun]) -> Rendered:
     """Draw both losses over the epochs, and judge whether the LRC ends with the smallest validation loss."""
-    by_model = driving.found(runs, tuple(EFFICIENCY.values()))
+    by_model = driving.find_groups(runs, tuple(EFFICIENCY.values()))
     groups = {name: by_model[model] for name, model in EFFICIENCY.items() if model in by_model}
     return Rendered(
         tables=[_table(groups)],

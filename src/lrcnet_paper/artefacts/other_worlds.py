@@ -10,13 +10,13 @@ from lrcnet.pages.content import Cell, Table
 from lrcnet_paper.artefacts import driving_runs as driving
 from lrcnet_paper.artefacts.artefact import MeasuringArtefact, Rendered
 from lrcnet_paper.artefacts.closed_loop import NOISES
-from lrcnet_paper.artefacts.driving_runs import POLICIES, TASK, Effort, Model
-from lrcnet_paper.results.groups import grouped
+from lrcnet_paper.artefacts.driving_runs import POLICIES, TASK, Model, TrainingBudget
+from lrcnet_paper.results.groups import group_runs
 from lrcnet_paper.road_seeds import OTHER_WORLDS, first_seeds
 from lrcnet_paper.training.budgets import check_budget
 
 if TYPE_CHECKING:
-    from lrcnet_paper.results.finished import Finished
+    from lrcnet_paper.results.finished_run import FinishedRun
     from lrcnet_paper.training.result import Result
     from lrcnet_paper.training.spec import RunSpec
 
@@ -27,10 +27,10 @@ TITLE = "The policies in VISTA and CarRacing"
 CLAIMED: Mapping[str, Any] = {"simulator": "VISTA"}
 
 CAR_RACING = "carracing"
-EFFORTS: Mapping[str, Effort | None] = {
+CAR_RACING_BUDGETS: Mapping[str, TrainingBudget | None] = {
     "smoke": None,
-    "quick": Effort(CAR_RACING, 1, epochs=10, samples=480, batch_size=4, piece=8, learning_rate=1e-3),
-    "paper": Effort(CAR_RACING, 3),
+    "quick": TrainingBudget(CAR_RACING, 1, epochs=10, samples=480, batch_size=4, piece=8, learning_rate=1e-3),
+    "paper": TrainingBudget(CAR_RACING, 3),
 }
 # Metres; a whole drive takes at least 300 steps of 1/30 s. VISTA renders only about 36 frames per second, so each
 # policy drives once there.
@@ -40,16 +40,18 @@ DRIVES_PER_NOISE = {"vista": 1, CAR_RACING: 4}
 
 def runs(budget: str, seeds: int | None = None) -> list[RunSpec]:
     """Plan policies trained in our own world, which drive in VISTA, and policies trained in CarRacing."""
-    own = driving.planned(POLICIES, check_budget(budget), 1 if seeds is None else seeds)
-    effort = EFFORTS[budget]
-    return own if effort is None else own + driving.specs(POLICIES, budget, effort, seeds)
+    own = driving.plan_runs(POLICIES, check_budget(budget), 1 if seeds is None else seeds)
+    settings = CAR_RACING_BUDGETS[budget]
+    return own if settings is None else own + driving.plan_runs_with(settings, POLICIES, budget, seeds)
 
 
 def wants(result: Result) -> bool:
     """Return whether a result is of seed 0 in our own world, or of any seed in CarRacing; smoke runs are excluded."""
     if result.budget == "smoke" or result.task != TASK:
         return False
-    return result.variant == CAR_RACING or (driving.wants(result) and result.seed == 0)
+    if result.variant == CAR_RACING:
+        return not result.spec.change
+    return driving.wants(result) and result.seed == 0
 
 
 def analyse(folder: Path) -> dict[str, Any]:
@@ -73,12 +75,11 @@ def analyse(folder: Path) -> dict[str, Any]:
     return {"world": name, "length": LENGTHS[name], "drives": drives}
 
 
-def render(runs: Sequence[Finished]) -> Rendered:
+def render(runs: Sequence[FinishedRun]) -> Rendered:
     """Tabulate how each drive ended, and after how many steps."""
-    own_variants = {effort.variant for effort in driving.EFFORTS.values()}
     rows = [
         row
-        for world, variants in (("vista", own_variants), (CAR_RACING, {CAR_RACING}))
+        for world, variants in (("vista", driving.OWN_VARIANTS), (CAR_RACING, {CAR_RACING}))
         for model in POLICIES
         if (row := _row(runs, world, variants, model)) is not None
     ]
@@ -106,10 +107,10 @@ def render(runs: Sequence[Finished]) -> Rendered:
     )
 
 
-def _row(runs: Sequence[Finished], world: str, variants: Collection[str], model: Model) -> tuple[Cell, ...] | None:
+def _row(runs: Sequence[FinishedRun], world: str, variants: Collection[str], model: Model) -> tuple[Cell, ...] | None:
     """Return the row of the first run of a model that drove in a world, or None without such a run."""
-    for group in grouped(runs, TASK):
-        if group.variant not in variants or Model(group.model, group.change) != model:
+    for group in group_runs(runs, TASK):
+        if group.variant not in variants or not driving.is_run_of(group.spec, (model,)):
             continue
         for run in group.finished:
             measurement = run.analyses.get(NAME, {})

@@ -16,7 +16,7 @@ from lrcnet_paper.training.budgets import check_budget
 
 if TYPE_CHECKING:
     from lrcnet_paper.driving.world import World
-    from lrcnet_paper.results.finished import Finished
+    from lrcnet_paper.results.finished_run import FinishedRun
     from lrcnet_paper.training.result import Result
     from lrcnet_paper.training.spec import RunSpec
 
@@ -55,7 +55,7 @@ SCENES = (
 
 def runs(budget: str, seeds: int | None = None) -> list[RunSpec]:
     """Plan one policy, LRCU-S; its seed 0 is drawn."""
-    return driving.planned((POLICY,), check_budget(budget), seeds)
+    return driving.plan_runs((POLICY,), check_budget(budget), seeds)
 
 
 def wants(result: Result) -> bool:
@@ -108,16 +108,16 @@ def _replay(scene: Scene) -> tuple[World, Any, float]:
     raise ValueError(f"the drive over road {scene.road} must last {scene.time} steps, but it ends earlier")
 
 
-def render(runs: Sequence[Finished]) -> Rendered:
+def render(runs: Sequence[FinishedRun]) -> Rendered:
     """Draw six scenes and the diagram; without a trained policy the scenes show the expert's path alone."""
-    group = driving.found(runs, (POLICY,)).get(POLICY)
+    group = driving.find_groups(runs, (POLICY,)).get(POLICY)
     trained = [run for run in group.finished if NAME in run.analyses] if group is not None else []
     pictures = [_scenes(trained[0] if trained else None), _diagram()]
     skipped = [] if trained else ["the policy's path in the scenes: no policy has been trained"]
     return Rendered(tables=[_head_table()], pictures=pictures, skipped=skipped)
 
 
-def _scenes(run: Finished | None) -> Picture:
+def _scenes(run: FinishedRun | None) -> Picture:
     from matplotlib.figure import Figure
 
     from lrcnet_paper.driving.camera import HEIGHT, WIDTH, Camera, Lens

@@ -13,7 +13,7 @@ from lrcnet_paper.results.verdict import Verdict
 from lrcnet_paper.training.budgets import check_budget
 
 if TYPE_CHECKING:
-    from lrcnet_paper.results.finished import Finished
+    from lrcnet_paper.results.finished_run import FinishedRun
     from lrcnet_paper.training.spec import RunSpec
 
 TITLE = "Parameters and hyper-parameters"
@@ -160,7 +160,7 @@ def conv_head() -> list[tuple[str, str]]:
     return rows
 
 
-def render(runs: Sequence[Finished]) -> Rendered:
+def render(runs: Sequence[FinishedRun]) -> Rendered:
     """Set every table of the appendix's set-up beside the values in the code."""
     agree = [
         same

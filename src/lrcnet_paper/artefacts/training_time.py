@@ -14,7 +14,7 @@ from lrcnet_paper.results.verdict import Verdict
 from lrcnet_paper.training.budgets import check_budget
 
 if TYPE_CHECKING:
-    from lrcnet_paper.results.finished import Finished
+    from lrcnet_paper.results.finished_run import FinishedRun
     from lrcnet_paper.training.spec import RunSpec
 
 TITLE = "Lane keeping: training time per epoch"
@@ -35,12 +35,12 @@ RATIO_TOLERANCE = 0.05  # a ratio within 5 % of the paper's counts as reproduced
 
 def runs(budget: str, seeds: int | None = None) -> list[RunSpec]:
     """Plan the seven networks of the paper's table."""
-    return driving.planned(MODELS, check_budget(budget), seeds)
+    return driving.plan_runs(MODELS, check_budget(budget), seeds)
 
 
-def render(runs: Sequence[Finished]) -> Rendered:
+def render(runs: Sequence[FinishedRun]) -> Rendered:
     """Tabulate the seconds per epoch, also as multiples of the LSTM's."""
-    groups = driving.found(runs, MODELS)
+    groups = driving.find_groups(runs, MODELS)
     lstm = groups.get(Model("lstm"))
     rows: list[tuple[Cell, ...]] = []
     for model in MODELS:

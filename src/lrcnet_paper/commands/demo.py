@@ -20,7 +20,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     from lrcnet_paper import training
     from lrcnet_paper.demo import draw, table
-    from lrcnet_paper.results.finished import read_runs
+    from lrcnet_paper.results.reading import read_runs
     from lrcnet_paper.results.roll_out import save_roll_outs
 
     out = Path(arguments.out)

@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     from lrcnet_paper.report.drive_page import Setting, write_drive
     from lrcnet_paper.report.drive_pictures import pillow
     from lrcnet_paper.report.replay import record_drive
-    from lrcnet_paper.results.source import source
+    from lrcnet_paper.results.provenance import provenance_of
     from lrcnet_paper.training.trained_network import load_trained
 
     # Everything that can be refused is, before the drive.
@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
             f"CHECKPOINT must be a driving policy, but this is {trained.spec.model} trained on {trained.spec.task}; "
             "train one with: lrcnet train driving"
         )
-    source(trained)
+    provenance_of(trained)
     world = make_world(
         arguments.world,
         [arguments.road],

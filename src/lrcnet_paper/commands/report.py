@@ -18,7 +18,8 @@ def run(arguments: argparse.Namespace) -> int:
     from lrcnet.errors import one_of
     from lrcnet_paper import artefacts as paper
     from lrcnet_paper import report
-    from lrcnet_paper.results.finished import collect, read_runs
+    from lrcnet_paper.results.collected import collect
+    from lrcnet_paper.results.reading import read_runs
 
     if not (arguments.html or arguments.markdown or arguments.collect):
         raise ValueError("say where to write: --html FILE, --markdown FILE, --collect DIR, or several of them")

@@ -99,7 +99,7 @@ def _shortened(specs: Sequence[RunSpec], epochs: int | None, out: str) -> list[R
     from pathlib import Path
 
     from lrcnet_paper import tasks
-    from lrcnet_paper.results.finished import trained_so_far
+    from lrcnet_paper.results.reading import trained_so_far
 
     cut = []
     for spec in specs:
@@ -115,7 +115,7 @@ def _shortened(specs: Sequence[RunSpec], epochs: int | None, out: str) -> list[R
 def _done(spec: RunSpec, out: str) -> bool:
     from pathlib import Path
 
-    from lrcnet_paper.training.run import finished_result
+    from lrcnet_paper.training.single_run import finished_result
 
     return finished_result(Path(out) / spec.folder_name(), spec) is not None
 
@@ -228,10 +228,11 @@ def _duration(seconds: float) -> str:
 def _draw(names: Sequence[str], arguments: argparse.Namespace) -> int:
     from pathlib import Path
 
+    from lrcnet.pages import tables
     from lrcnet_paper import report
-    from lrcnet_paper.report import tables
     from lrcnet_paper.report.assemble import claims_table
-    from lrcnet_paper.results.finished import collect, read_runs
+    from lrcnet_paper.results.collected import collect
+    from lrcnet_paper.results.reading import read_runs
 
     out = Path(arguments.out)
     runs = read_runs(out) if out.is_dir() else []

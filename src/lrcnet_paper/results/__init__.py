@@ -1,1 +1,1 @@
-"""Finished runs: reading, grouping and judging them."""
+"""Finished runs: reading them from disk, grouping them by seed, measuring on them and judging the paper's claims."""

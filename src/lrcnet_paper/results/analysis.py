@@ -1,65 +1,67 @@
-"""What is measured on a trained network after its run, and kept beside it: crashes, attention, neural activity.
+"""Measurements on trained networks after their runs, such as crashes, attention and neural activity.
 
-An artefact that needs such measurements has, besides the contract of `artefact.py`,
-
-- `wants(result) -> bool`: whether a finished run is one of those it measures,
-- `analyse(folder) -> dict`: the measurement, as plain JSON values; it loads the weights from the run's folder.
-
-Each is measured once, written to `analyses/NAME.json` in the run's folder, and reaches `render` as
-`Finished.analyses[NAME]`, from run folders and from collected files alike.
+Each is made once, written to `analyses/NAME.json` in the run's folder, and reaches an artefact's `render` as
+`FinishedRun.analyses[NAME]`, from run folders and from collected files alike.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from lrcnet_paper.artefacts import MeasuringArtefact, load
-from lrcnet_paper.training.files import write_atomically
+from lrcnet_paper.training.atomic_files import write_text
 from lrcnet_paper.training.result import FILE_NAME, Result
 
 FOLDER = "analyses"
 
 
+class Measurement(Protocol):
+    """A measurement on the runs that it wants, as `MeasuringArtefact` declares it."""
+
+    @property
+    def wants(self) -> Callable[[Result], bool]: ...
+    @property
+    def analyse(self) -> Callable[[Path], dict[str, Any]]: ...
+
+
 def analyse_all(
-    names: Sequence[str],
+    measurements: Mapping[str, Measurement],
     folder: str | os.PathLike[str],
     only: Callable[[Result], bool] = lambda result: True,
-    tell: Callable[[str], None] = lambda line: None,
+    report: Callable[[str], None] = lambda line: None,
 ) -> int:
-    """Makes the missing measurements of artefacts on all finished runs below a folder.
+    """Make the missing measurements on all finished runs below a folder.
 
     Args:
-        names: of artefacts; those that measure nothing are passed over.
-        folder: of runs.
+        measurements: name -> measurement.
+        folder: a folder of run folders.
         only: further condition on a run.
-        tell: called with a line about each measurement that is made.
+        report: called with one line before each measurement.
 
     Returns:
-        How many were made.
+        The number of measurements made.
     """
-    made = 0
+    count = 0
     for path in sorted(Path(folder).rglob(FILE_NAME)):
-        place, result = path.parent, Result.read(path.parent)
-        for name in names:
-            module = load(name)
-            if not isinstance(module, MeasuringArtefact) or result.status != "finished":
+        result = Result.read(path)
+        if result.status != "finished" or not only(result):
+            continue
+        for name, measurement in measurements.items():
+            target = path.parent / FOLDER / f"{name}.json"
+            up_to_date = target.exists() and target.stat().st_mtime >= path.stat().st_mtime
+            if up_to_date or not measurement.wants(result):
                 continue
-            target = place / FOLDER / f"{name}.json"
-            fresh = target.exists() and target.stat().st_mtime >= path.stat().st_mtime
-            if fresh or not only(result) or not module.wants(result):
-                continue
-            tell(f"{name}: {result.task} {result.variant} {result.model} seed {result.seed}")
-            content = json.dumps(module.analyse(place), allow_nan=False)
+            report(f"{name}: {result.task} {result.spec.label()} {result.model} seed {result.seed}")
+            content = json.dumps(measurement.analyse(path.parent), allow_nan=False)
             target.parent.mkdir(exist_ok=True)
-            write_atomically(target, lambda file, text=content: file.write(text.encode()))  # type: ignore[misc]
-            made += 1
-    return made
+            write_text(target, content)
+            count += 1
+    return count
 
 
 def read_analyses(folder: Path) -> Mapping[str, Any]:
-    """name of an artefact -> its measurement on the run in a folder."""
+    """Read the measurements on the run in a folder: name -> measurement."""
     return {path.stem: json.loads(path.read_text()) for path in sorted((folder / FOLDER).glob("*.json"))}

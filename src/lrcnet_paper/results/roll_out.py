@@ -1,47 +1,46 @@
-"""Trajectories of finished Neural-ODE runs, rolled out from their last checkpoint and kept beside it for pictures."""
+"""Roll-outs of finished Neural-ODE runs from their last checkpoint, saved in the run's folder for pictures."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-from lrcnet_paper.results.finished import PREDICTION_FILE
+from lrcnet_paper.results.reading import PREDICTION_FILE
 from lrcnet_paper.training.result import FILE_NAME, Result
 
 
 def save_roll_outs(folder: str | os.PathLike[str]) -> int:
-    """Writes `prediction.npz` (times, states) into every finished trajectory run below a folder that has none yet.
+    """Write `prediction.npz` (times, states) into every finished trajectory run below a folder that has none yet.
 
-    The roll-out is the protocol's: 1000 points by Euler steps from the initial state alone.
+    The roll-out follows the protocol: 1000 points by Euler steps from the initial state alone.
 
     Returns:
-        How many were written.
+        The number of files written.
     """
-    written = 0
+    count = 0
     for path in sorted(Path(folder).rglob(FILE_NAME)):
-        place = path.parent
-        fresh = place / PREDICTION_FILE
-        if fresh.exists() and fresh.stat().st_mtime >= path.stat().st_mtime:
+        target = path.parent / PREDICTION_FILE
+        if target.exists() and target.stat().st_mtime >= path.stat().st_mtime:
             continue
-        result = Result.read(place)
-        if result.task == "neural-ode" and result.status == "finished" and _save(place, fresh):
-            written += 1
-    return written
+        result = Result.read(path)
+        if result.task == "neural-ode" and result.status == "finished" and _save(path.parent, target):
+            count += 1
+    return count
 
 
-def _save(place: Path, target: Path) -> bool:
+def _save(folder: Path, target: Path) -> bool:
     import numpy as np
     import torch
 
     from lrcnet.errors import DivergenceError
     from lrcnet_paper.tasks.neural_ode import trajectory
+    from lrcnet_paper.training.atomic_files import write_atomically
     from lrcnet_paper.training.checkpoint import LAST
-    from lrcnet_paper.training.files import write_atomically
-    from lrcnet_paper.training.trained import load_trained
+    from lrcnet_paper.training.trained_network import load_trained
 
-    if not (place / LAST).exists():
+    if not (folder / LAST).exists():
         return False
-    trained = load_trained(place / LAST)
+    trained = load_trained(folder / LAST)
     times, truth = trajectory(trained.spec.variant)
     try:
         with torch.no_grad():

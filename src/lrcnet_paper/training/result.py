@@ -1,4 +1,4 @@
-"""What a finished run leaves: one small JSON file that tables and reports are made of."""
+"""`Result`: the outcome of a finished run, one small JSON file that tables and reports are made of."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import os
 import platform
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
@@ -16,10 +16,13 @@ import torch
 
 from lrcnet.errors import one_of
 from lrcnet.version import __version__
-from lrcnet_paper.training.files import write_json
+from lrcnet_paper.training.atomic_files import write_json
+from lrcnet_paper.training.old_results import convert_old_result, is_old_result
+from lrcnet_paper.training.spec import RunSpec
 
 FILE_NAME = "result.json"
 STATUSES = ("finished", "diverged")
+UNITS = ("epoch", "iteration")
 
 
 @dataclass(frozen=True)
@@ -27,28 +30,22 @@ class Result:
     """One finished run.
 
     Attributes:
-        task: the task's name.
-        variant: the task's variant, and after a plus the solver and the rate's schedule where these are not the model's
-            or the task's own.
-        model: the model's name.
-        seed: the seed.
-        budget: smoke, quick, paper or custom.
-        parameters: trainable numbers of the model.
-        epochs: how many were trained; iterations where the task counts these.
-        best_epoch: the one whose weights gave the numbers: of best validation, or the last.
-        seconds_per_epoch: median wall-clock time of an epoch's training, evaluation excluded; of an iteration likewise.
-        metrics: name -> finite number. The reported one has the task's own name of it (`Task.metric`).
-        status: "finished", or "diverged" where a loss or the reported number left the finite numbers.
-        versions: of Python and of the libraries.
+        spec: the run; every choice that changes its numbers is one of its fields.
+        rate: learning rate of the first step: the run's own or the recipe's.
+        unit: unit of the length, "epoch" or "iteration".
+        parameters: number of trainable parameters.
+        epochs: number of units that were trained; `spec.epochs` or `spec.iterations` is the number asked for.
+        best_epoch: the unit whose weights gave the metrics: the one of best validation, or the last.
+        seconds_per_epoch: median wall-clock time of training one unit, evaluation excluded.
+        metrics: name -> finite number. The reported metric is named as in `Task.metric`.
+        status: "finished", or "diverged" if a loss or the reported metric was not finite.
+        versions: versions of Python and of the libraries.
         machine: system, processor, cores, threads.
-        command: what to type to get it again.
     """
 
-    task: str
-    variant: str
-    model: str
-    seed: int
-    budget: str
+    spec: RunSpec
+    rate: float
+    unit: str
     parameters: int
     epochs: int
     best_epoch: int
@@ -57,14 +54,62 @@ class Result:
     status: str
     versions: Mapping[str, str]
     machine: Mapping[str, str | int]
-    command: str
 
     def __post_init__(self) -> None:
         one_of("status", self.status, STATUSES)
+        one_of("unit", self.unit, UNITS)
+
+    @property
+    def task(self) -> str:
+        """The task's name."""
+        return self.spec.task
+
+    @property
+    def variant(self) -> str:
+        """The task's variant."""
+        return self.spec.variant
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+        return self.spec.model
+
+    @property
+    def seed(self) -> int:
+        """The random seed."""
+        return self.spec.seed
+
+    @property
+    def budget(self) -> str:
+        """The budget: smoke, quick, paper or custom."""
+        return self.spec.budget
+
+    @property
+    def command(self) -> str:
+        """The command line that makes this run again."""
+        return self.spec.command()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain JSON values; the inverse of `from_dict`."""
+        return {f.name: getattr(self, f.name) for f in fields(self)} | {"spec": self.spec.as_dict()}
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Result:
+        """Make a result from the values that `as_dict` returns, or from those of an older version.
+
+        Raises:
+            ValueError: for missing or unknown fields.
+        """
+        if is_old_result(content):
+            content = convert_old_result(content)
+        names = [f.name for f in fields(cls)]
+        if sorted(content) != sorted(names):
+            raise ValueError(f"a result must have the fields {names}; got {sorted(content)}")
+        return cls(**{**content, "spec": RunSpec.from_dict(content["spec"])})
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write atomically to a file, or as result.json into a folder."""
-        write_json(_file(path), asdict(self))
+        write_json(_file(path), self.as_dict())
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Result:
@@ -79,26 +124,27 @@ class Result:
             content = json.loads(file.read_text(encoding="utf-8"))
         except json.JSONDecodeError as error:
             raise ValueError(f"{file} must be a JSON file and is not ({error}); delete it and run again") from error
-        names = [f.name for f in fields(cls)]
-        if not isinstance(content, dict) or sorted(content) != sorted(names):
-            given = sorted(content) if isinstance(content, dict) else type(content).__name__
-            raise ValueError(f"{file} must be a result with the fields {names}; it has {given}")
-        return cls(**content)
+        if not isinstance(content, dict):
+            raise ValueError(f"{file} must be a result with named fields; it is a {type(content).__name__}")
+        try:
+            return cls.from_dict(content)
+        except ValueError as error:
+            raise ValueError(f"{file} must be a result: {error}") from error
 
 
 def versions() -> dict[str, str]:
-    """Versions of Python and of the libraries that decide a run's numbers."""
-    found = {"python": platform.python_version(), "lrcnet": __version__, "torch": str(torch.__version__)}
+    """Return the versions of Python and of the libraries that decide a run's numbers."""
+    by_name = {"python": platform.python_version(), "lrcnet": __version__, "torch": str(torch.__version__)}
     for name in ("numpy", "lightning", "torchdiffeq"):
         try:
-            found[name] = metadata.version(name)
+            by_name[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             continue
-    return found
+    return by_name
 
 
 def machine() -> dict[str, Any]:
-    """What a reader of a timing must know about the machine; nothing that names it."""
+    """Describe the machine as far as a timing depends on it; nothing here identifies it."""
     return {
         "system": f"{platform.system()} {platform.machine()}",
         "processor": _processor(),

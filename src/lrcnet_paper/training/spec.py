@@ -1,4 +1,4 @@
-"""What a run is, before it runs: the task, the model, the seed and every choice that changes its numbers."""
+"""`RunSpec`: the description of a run before it runs, with every choice that changes its numbers."""
 
 from __future__ import annotations
 
@@ -10,30 +10,32 @@ from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from typing import Any
 
 from lrcnet.errors import one_of, positive_size
+from lrcnet_paper import tasks
 from lrcnet_paper.training.budgets import BUDGETS, CUSTOM
+from lrcnet_paper.training.change import Change
+from lrcnet_paper.training.schedules import SCHEDULES
 
-SCHEDULES = ("constant", "cosine")
 Option = str | int | float | bool
 
 
 @dataclass(frozen=True)
 class RunSpec:
-    """One run. None stands for the task's own recipe, "" for the model's own solver.
+    """One run. None stands for the value of the task's recipe, "" for the model's own solver.
 
     Attributes:
         task: name of a task, as in `lrcnet_paper.tasks.TASKS`.
         variant: the task's variant; for neural-ode the dynamical system.
         model: a name in `lrcnet_paper.models.MODELS`.
         solver: solver and unfoldings, such as "hybrid-6" or "euler-1".
-        seed: of initial weights and of the order of the samples.
+        seed: random seed for initial weights and sample order.
         epochs: passes over the training split.
         iterations: training steps, for tasks that count these (neural-ode).
-        batch_size, learning_rate: instead of the recipe's.
+        batch_size, learning_rate: replace the recipe's values.
         budget: a label; numbers of different budgets are never compared.
         clip: largest norm of the gradient, None for no clipping.
-        schedule: of the learning rate, "constant" or "cosine" (down to 0 at the last step).
-        samples: take only so many samples of each split, for smoke runs.
-        piece: train on pieces of so many steps instead of whole sequences.
+        schedule: schedule of the learning rate, a name in `SCHEDULES`.
+        samples: number of samples to take from each split, for smoke runs; None takes all.
+        piece: length in steps of the pieces to train on; None trains on whole sequences.
         devices, nodes: processes per node, and nodes, that share each step; every process takes `batch_size` samples.
         options: further arguments of the model, such as {"units": 32, "parametrisation": "ab"}.
 
@@ -76,70 +78,110 @@ class RunSpec:
         object.__setattr__(self, "options", dict(sorted(self.options.items())))
 
     def identity(self) -> dict[str, Any]:
-        """Everything that decides the first epoch's numbers, and so what a longer run may have in common with this.
+        """Return every choice that decides the numbers of the first epoch.
 
-        A constant rate makes a longer run the continuation of a shorter one, so the length does not count; under a
-        cosine schedule it decides every step's rate, so it does.
+        Two runs of equal identity differ in their length at most, and the longer one continues the shorter one. Under
+        a schedule that depends on the length, the length decides every step's rate and so belongs to the identity.
         """
-        whole = self.as_dict()
-        if self.schedule == "constant":
-            del whole["epochs"], whole["iterations"]
-        # Without defaults, so that a field added to this class later leaves the names of older runs alone.
-        return {name: value for name, value in whole.items() if value != _DEFAULTS[name]}
+        choices = self.as_dict()
+        if not SCHEDULES[self.schedule].depends_on_length:
+            del choices["epochs"], choices["iterations"]
+        # Without defaults, so that a field added to this class later does not change the names of older runs.
+        return {name: value for name, value in choices.items() if value != _DEFAULTS[name]}
+
+    def digest(self) -> str:
+        """Return eight hexadecimal digits that differ between runs of different identity."""
+        return hashlib.sha256(json.dumps(self.identity(), sort_keys=True).encode()).hexdigest()[:8]
 
     def folder_name(self) -> str:
-        """A name for the run's folder: readable, then eight digits of a digest of `identity`."""
-        digest = hashlib.sha256(json.dumps(self.identity(), sort_keys=True).encode()).hexdigest()[:8]
-        parts = [self.task, self.variant, self.model, self.solver, f"seed{self.seed}", self.budget, digest]
+        """Name the run's folder: a readable part, then the digest."""
+        parts = [self.task, self.variant, self.model, self.solver, f"seed{self.seed}", self.budget, self.digest()]
         return "_".join(part for part in parts if part)
 
-    def label(self) -> str:
-        """The variant as a result carries it: the task's, and after a plus what is not the model's or the task's own.
+    @property
+    def rate(self) -> float:
+        """The learning rate of the first step: the run's own or the recipe's."""
+        return self.learning_rate or tasks.find(self.task, self.variant).recipe.learning_rate
 
-        That is the solver, the schedule of the rate and, at the paper budget, the rate itself. A shorter budget may
-        have a rate of its own, and a custom run is told from others by its command.
+    @property
+    def unit(self) -> str:
+        """The unit of the run's length: "epoch" or "iteration"."""
+        return "iteration" if tasks.find(self.task, self.variant).recipe.epochs is None else "epoch"
+
+    @property
+    def change(self) -> Change:
+        """The solver, schedule and rate of this run where they differ from the default.
+
+        The rate counts at the paper budget alone: a shorter budget has a rate of its own, and the settings of a custom
+        run are all listed by `settings_label`.
+        """
+        recipe = tasks.find(self.task, self.variant).recipe
+        default_rate = self.budget != "paper" or self.learning_rate in (None, recipe.learning_rate)
+        return Change(
+            self.solver,
+            "" if self.schedule == recipe.schedule else self.schedule,
+            None if default_rate else self.learning_rate,
+        )
+
+    def label(self) -> str:
+        """Name the variant and the change for people.
 
         >>> RunSpec("neural-ode", "spiral", "lrc-s", schedule="cosine").label()
-        'spiral+cosine'
+        'spiral, cosine'
         >>> RunSpec("person", "coarse", "lrcu-s", learning_rate=1e-2, budget="paper").label()
+        'coarse, rate 0.01'
+        """
+        return ", ".join(part for part in (self.variant, self.change.label()) if part)
+
+    def slug(self) -> str:
+        """Name the variant and the change in file names and in the patterns of `lrcnet reproduce --only`.
+
+        >>> RunSpec("person", "coarse", "lrcu-s", learning_rate=1e-2, budget="paper").slug()
         'coarse+lr0.01'
         """
-        from lrcnet_paper import tasks
+        return "+".join(part for part in (self.variant, self.change.slug()) if part)
 
-        recipe = tasks.find(self.task, self.variant).recipe
-        schedule = "" if self.schedule == recipe.schedule else self.schedule
-        own = self.budget != "paper" or self.learning_rate in (None, recipe.learning_rate)
-        rate = "" if own else f"lr{self.learning_rate:g}"
-        changed = ",".join(part for part in (self.solver, schedule, rate) if part)
-        return f"{self.variant}+{changed}" if changed else self.variant
+    def settings_label(self) -> str:
+        """Name, for people, every setting by which this run leaves its recipe, apart from solver and length.
+
+        >>> RunSpec("person", "coarse", "lrcu-s", learning_rate=1e-2, options={"units": 8}).settings_label()
+        'rate 0.01, units 8'
+        """
+        values = {words: getattr(self, name) for name, words in _SETTINGS.items() if self._differs(name)}
+        return ", ".join(f"{words} {value}" for words, value in (values | dict(self.options)).items())
 
     def command(self) -> str:
-        """The command line that makes this run, without the machine's paths."""
-        from lrcnet_paper import tasks
-
+        """Write the command line that makes this run, without the machine's paths."""
         words = ["lrcnet", "train", self.task, "--model", self.model, "--variant", self.variant]
         for flag, name in FLAGS.items():
             value = getattr(self, name)
             # Without the flag the rate follows the task's own schedule.
             needed = name == "schedule" and value != tasks.find(self.task, self.variant).recipe.schedule
-            if needed or value != _DEFAULTS[name]:
+            if needed or self._differs(name):
                 words += [flag, str(value)]
         words += ["--seed", str(self.seed)]
         for name, value in self.options.items():
             words += ["--option", f"{name}={value}"]
         return shlex.join(words)
 
+    def _differs(self, name: str) -> bool:
+        return bool(getattr(self, name) != _DEFAULTS[name])
+
     def with_(self, **changes: Any) -> RunSpec:
-        """This run with some fields changed."""
+        """Return this run with some fields changed."""
         return replace(self, **changes)
 
+    def without_length(self) -> RunSpec:
+        """Return this run without its number of epochs or iterations."""
+        return self.with_(epochs=None, iterations=None)
+
     def as_dict(self) -> dict[str, Any]:
-        """Plain JSON values; the inverse of `from_dict`."""
+        """Return plain JSON values; the inverse of `from_dict`."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> RunSpec:
-        """From what `as_dict` gave.
+        """Make a run from the values that `as_dict` returns.
 
         Raises:
             ValueError: for missing or unknown fields.
@@ -148,6 +190,28 @@ class RunSpec:
         if content.keys() - names or not {"task", "variant", "model"} <= content.keys():
             raise ValueError(f"a run needs task, variant and model and knows {sorted(names)}; got {sorted(content)}")
         return cls(**content)
+
+
+def parse_option(text: str) -> tuple[str, Option]:
+    """Read NAME=VALUE, as `--option` takes it; the value becomes a bool, an int or a float where it looks like one.
+
+    >>> parse_option("units=8")
+    ('units', 8)
+
+    Raises:
+        ValueError: if the text has another form.
+    """
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise ValueError(f"--option must be NAME=VALUE, but is {text!r}")
+    if value in ("True", "False"):
+        return name, value == "True"
+    for number in (int, float):
+        try:
+            return name, number(value)
+        except ValueError:
+            continue
+    return name, value
 
 
 FLAGS = {
@@ -164,5 +228,16 @@ FLAGS = {
     "--devices": "devices",
     "--nodes": "nodes",
 }
-"""Flags of `lrcnet train` by the field that they set."""
+"""Flag of `lrcnet train` -> the field that it sets."""
+
+_SETTINGS = {
+    "batch_size": "batch size",
+    "learning_rate": "rate",
+    "clip": "clip",
+    "schedule": "schedule",
+    "samples": "samples",
+    "piece": "piece",
+    "devices": "devices",
+    "nodes": "nodes",
+}
 _DEFAULTS = {f.name: f.default if f.default is not MISSING else {} for f in fields(RunSpec)}

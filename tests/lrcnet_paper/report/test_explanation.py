@@ -8,7 +8,7 @@ import torch
 from lrcnet.cli import main
 from lrcnet_paper.models import build
 from lrcnet_paper.models.policy import Policy
-from lrcnet_paper.results.source import source, told
+from lrcnet_paper.results.provenance import format_provenance, provenance_of
 from lrcnet_paper.tasks import find
 from lrcnet_paper.tasks.task import Samples, Task
 from lrcnet_paper.training.atomic_files import write_json
@@ -130,6 +130,6 @@ def test_a_source_says_what_loss_it_has(tmp_path):
     run = run_folder(tmp_path / "run", "driving", "own-sample", "mgu")
     trained = load_trained(run)
     assert isinstance(trained.network, Policy)
-    assert told(source(trained)).endswith("seed 0, epoch 3, validation loss 0.25")
+    assert format_provenance(provenance_of(trained)).endswith("seed 0, epoch 3, validation loss 0.25")
     (run / "metrics.csv").unlink()
-    assert told(source(trained)).endswith("loss unknown")
+    assert format_provenance(provenance_of(trained)).endswith("loss unknown")

@@ -13,13 +13,13 @@ from lrcnet_paper.artefacts.artefact import Claim, MeasuringArtefact, Rendered
 from lrcnet_paper.artefacts.attention.similarity import GATED, SEASONS, ahead, conditions, measured
 from lrcnet_paper.artefacts.correlation import driven_by
 from lrcnet_paper.results.estimate import Estimate, mean_over_seeds
-from lrcnet_paper.results.source import told_all
+from lrcnet_paper.results.provenance import format_provenances
 from lrcnet_paper.results.verdict import Verdict, Word
 from lrcnet_paper.training.budgets import check_budget
 
 if TYPE_CHECKING:
     from lrcnet_paper.interpret import WatchedDrive
-    from lrcnet_paper.results.finished import Finished
+    from lrcnet_paper.results.finished_run import FinishedRun
     from lrcnet_paper.results.groups import Group
     from lrcnet_paper.training.result import Result
     from lrcnet_paper.training.spec import RunSpec
@@ -74,7 +74,7 @@ def measure(driven: Mapping[str, WatchedDrive]) -> dict[str, Any]:
     return found
 
 
-def render(runs: Sequence[Finished]) -> Rendered:
+def render(runs: Sequence[FinishedRun]) -> Rendered:
     """Which cell turns which way, how restless neurons are, and the roads coloured by activity."""
     groups = measured(runs, NAME)
     return Rendered(
@@ -193,7 +193,7 @@ def _picture(groups: Mapping[str, Group], season: str) -> Picture:
         f"roads-{season}",
         f"Activity of neurons along a drive in {season}, seen from above; the dot is the start. Above, the cells that "
         f"the paper draws, below, the most road-like ones. {RULE} Weights: "
-        f"{told_all(one['source'] for one in first.values())}.",
+        f"{format_provenances(one['source'] for one in first.values())}.",
         "A grid of maps, models across and cells down: the driven road as a line, coloured by the neuron's activity "
         "from its lowest to its highest.",
         draw_roads({model: (one[season], one["source"]) for model, one in first.items()}),

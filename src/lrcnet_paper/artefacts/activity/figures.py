@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lrcnet.pages import palette
-from lrcnet_paper.results.source import Source, told_briefly
+from lrcnet_paper.results.provenance import Provenance, format_seed_and_loss
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -62,7 +62,7 @@ def _box(columns: Sequence[Sequence[float]]) -> tuple[float, float]:
     return low - room, high + room
 
 
-def draw_roads(found: Mapping[str, tuple[Mapping[str, Any], Source]]) -> Figure:
+def draw_roads(found: Mapping[str, tuple[Mapping[str, Any], Provenance]]) -> Figure:
     """model -> (thinned drive, source): a map per model (across) and cell (down)."""
     from matplotlib.collections import LineCollection
     from matplotlib.figure import Figure
@@ -93,7 +93,7 @@ def draw_roads(found: Mapping[str, tuple[Mapping[str, Any], Source]]) -> Figure:
                 drawn = panel.add_collection(lines)
                 panel.plot(*points[0], "o", color=palette.INK, markersize=5)
                 name = role if role.startswith("cell") else f"{role}:\ncell {cell['number']}"
-                head = f"{palette.model_label(model)}\n{told_briefly(came_from)}\n" if row == 0 else ""
+                head = f"{palette.model_label(model)}\n{format_seed_and_loss(came_from)}\n" if row == 0 else ""
                 panel.set_title(f"{head}{name}, r = {cell['r']:+.2f}", fontsize=6.5)
                 panel.set(xlim=(left, right), ylim=(low, high))
                 panel.set_aspect("equal")

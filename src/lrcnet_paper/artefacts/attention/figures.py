@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lrcnet.pages import palette
-from lrcnet_paper.results.source import Source, told_briefly
+from lrcnet_paper.results.provenance import Provenance, format_seed_and_loss
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -93,7 +93,7 @@ def _box(panel: Any, where: float, seeds: Sequence[Mapping[str, float]], colour:
     )
 
 
-def draw_grid(frames: NDArray[Any], maps: Mapping[str, tuple[Mapping[str, str], Source]]) -> Figure:
+def draw_grid(frames: NDArray[Any], maps: Mapping[str, tuple[Mapping[str, str], Provenance]]) -> Figure:
     """Pictures (1 + variances, 48, 160, 3), and model -> (variance -> packed map, source)."""
     from matplotlib.figure import Figure
 
@@ -109,7 +109,7 @@ def draw_grid(frames: NDArray[Any], maps: Mapping[str, tuple[Mapping[str, str], 
                 drawn = panel.imshow(unpacked(kept[name]), cmap=MAP, vmin=0, vmax=255, interpolation="nearest")
         grid[0, 0].set_title("camera", fontsize="small")
         for panel, (model, (_, found)) in zip(grid[0, 1:], maps.items(), strict=True):
-            panel.set_title(f"{palette.model_label(model)}\n{told_briefly(found)}", fontsize=6.5)
+            panel.set_title(f"{palette.model_label(model)}\n{format_seed_and_loss(found)}", fontsize=6.5)
         for panel in grid.flat:
             panel.grid(False)
             panel.set(xticks=[], yticks=[])

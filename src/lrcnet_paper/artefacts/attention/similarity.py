@@ -12,7 +12,7 @@ from lrcnet.pages.content import Cell, Picture, Table
 from lrcnet_paper.artefacts.artefact import Claim, MeasuringArtefact, Rendered
 from lrcnet_paper.artefacts.attention.figures import draw_boxes, draw_grid, packed
 from lrcnet_paper.results.estimate import Estimate, mean_over_seeds
-from lrcnet_paper.results.source import source, told_all
+from lrcnet_paper.results.provenance import format_provenances, provenance_of
 from lrcnet_paper.results.verdict import Conditions, Verdict, judge_comparison
 from lrcnet_paper.road_seeds import EXAMPLE_ROAD
 from lrcnet_paper.training.budgets import check_budget
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from lrcnet_paper.models.policy import Policy
-    from lrcnet_paper.results.finished import Finished
+    from lrcnet_paper.results.finished_run import FinishedRun
     from lrcnet_paper.results.groups import Group
     from lrcnet_paper.training.result import Result
     from lrcnet_paper.training.spec import RunSpec
@@ -71,7 +71,7 @@ def analyse(folder: Path) -> dict[str, Any]:
 
     trained = load_trained(folder)
     assert isinstance(trained.network, Policy)
-    came_from = source(trained)
+    came_from = provenance_of(trained)
     return {"source": came_from, **measure(trained.network, EFFORTS.get(trained.spec.budget, FULL))}
 
 
@@ -108,7 +108,7 @@ def example_maps(policy: Policy, frames: Tensor) -> dict[str, str]:
     return {f"{v:g}": packed(one) for v, one in zip((0.0, *VARIANCES), attention(policy, frames), strict=True)}
 
 
-def render(runs: Sequence[Finished]) -> Rendered:
+def render(runs: Sequence[FinishedRun]) -> Rendered:
     """Similarities by model, season and variance, box plots, and the grid of pictures."""
     groups = measured(runs, NAME)
     return Rendered(
@@ -119,14 +119,14 @@ def render(runs: Sequence[Finished]) -> Rendered:
     )
 
 
-def measured(runs: Sequence[Finished], name: str) -> dict[str, Group]:
+def measured(runs: Sequence[FinishedRun], name: str) -> dict[str, Group]:
     """model -> the group of its runs, those only that have been measured; models of which none has are missing."""
     from dataclasses import replace
 
     from lrcnet_paper.artefacts import driving_runs
 
     kept = {}
-    for model, group in driving_runs.found(runs, driving_runs.POLICIES).items():
+    for model, group in driving_runs.find_groups(runs, driving_runs.POLICIES).items():
         with_it = tuple(run for run in group.finished if name in run.analyses)
         if with_it:
             kept[model.name] = replace(group, runs=with_it)
@@ -229,7 +229,7 @@ def _pictures(groups: Mapping[str, Group]) -> list[Picture]:
         }
         for model, group in groups.items()
     }
-    everyone = told_all(run.analyses[NAME]["source"] for group in groups.values() for run in group.runs)
+    everyone = format_provenances(run.analyses[NAME]["source"] for group in groups.values() for run in group.runs)
     first = {model: group.runs[0].analyses[NAME] for model, group in groups.items()}
     pictures = [
         Picture(
@@ -250,7 +250,7 @@ def _grid(season: str, first: Mapping[str, Any]) -> Picture:
         f"grid-{season}",
         f"What the policies look at in {season}: the picture in the first column, then the attention of each policy to "
         "it; without noise in the first row, with Gaussian noise of variance 0.1 and 0.2 below. Weights: "
-        f"{told_all(one['source'] for one in first.values())}.",
+        f"{format_provenances(one['source'] for one in first.values())}.",
         "Three rows by noise; in each the camera's picture and a map of attention per model, bright where it looks.",
         draw_grid(example(season).numpy(), {m: (one["maps"][season], one["source"]) for m, one in first.items()}),
     )

@@ -73,7 +73,7 @@ def conditions(*groups: Group) -> Conditions:
     shorter = False
     for group in groups:
         notes |= dict.fromkeys(DIFFERENCES.get((group.task, group.variant), ()))
-        if group.budget in SAMPLES and group.task in SAMPLES[group.budget]:
+        if group.task in SAMPLES.get(group.budget, {}):
             notes[f"{SAMPLES[group.budget][group.task]} samples of each split"] = None
         if group.epochs < whole(group):
             shorter = True

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from lrcnet.pages import palette
 from lrcnet.pages.content import Cell, Table
-from lrcnet_paper import tasks
 from lrcnet_paper.artefacts.artefact import Claim
 from lrcnet_paper.artefacts.classification.claims import accuracy, who_is_ahead, whole
 from lrcnet_paper.artefacts.classification.runs import MODELS, SEARCHED, TITLES
 from lrcnet_paper.results.estimate import Estimate, mean_over_seeds
 from lrcnet_paper.results.groups import Group
+from lrcnet_paper.training.change import Change
 
 
 @dataclass(frozen=True)
@@ -73,9 +73,7 @@ def searched(groups: Sequence[Group]) -> list[Rate]:
 
 def _rate(group: Group) -> float | None:
     """The rate it was trained with, None if it has another solver or schedule."""
-    if not group.change:
-        return tasks.find(group.task, group.variant).recipe.learning_rate
-    return float(group.change.removeprefix("lr")) if group.change.startswith("lr") else None
+    return group.spec.rate if group.change == Change(rate=group.change.rate) else None
 
 
 def _losses(groups: Mapping[float, Group | None]) -> dict[float, Estimate]:

@@ -1,94 +1,99 @@
-"""Which runs the classification table is made of, at each budget."""
+"""The runs behind the classification table at each budget."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from lrcnet_paper.training.spec import RunSpec
+from lrcnet_paper import tasks
+from lrcnet_paper.results.groups import Group
+from lrcnet_paper.training.change import Change
+from lrcnet_paper.training.rate_search import RATES
+from lrcnet_paper.training.spec import RunSpec
 
 MODELS = ("lrcu-s", "lrcu-a", "lstm", "gru", "mgu")
-TASKS = ("person", "imdb", "psmnist")
 TITLES = {"person": "Localization", "imdb": "IMDB", "psmnist": "psMNIST"}
+TASKS = tuple(TITLES)
 
-# The paper's person data; without timestamps and cut to 10 cm; its first four sequences; and the clean split of each.
-# Whoever lacks a file runs the rest.
-VARIANTS: Mapping[str, tuple[str, ...]] = {
-    "person": ("full", "full-clean", "coarse", "coarse-clean", "a01-a04", "a01-a04-clean"),
-    "imdb": ("text",),
-    "psmnist": ("permuted",),
-}
-# Irregular data with a better solver than LRCU's one Euler step.
+# Person activity has the paper's data, the data without timestamps and rounded to 10 cm, and the data's first four
+# sequences; each also with the clean split. Variants whose files are missing are skipped.
+DATA = (
+    ("person", "full"),
+    ("person", "full-clean"),
+    ("person", "coarse"),
+    ("person", "coarse-clean"),
+    ("person", "a01-a04"),
+    ("person", "a01-a04-clean"),
+    ("imdb", "text"),
+    ("psmnist", "permuted"),
+)
+# The short budgets leave out the clean split, for which the paper has no number.
+FAITHFUL_ONLY = ("smoke", "quick")
+# Irregular data, on which LRC-S has better solvers than the one Euler step of LRCU-S.
 SOLVERS = ("hybrid-1", "exponential-1", "rk4-1")
-SOLVER_VARIANT = "a01-a04"
-# The protocol names one rate for person activity, where the paper says that it searched three by validation loss. The
+SOLVED = ("person", "a01-a04")
+# The protocol names one rate for person activity, but the paper says that it searched three by validation loss. The
 # faithful split has no validation set, so the rate is searched on the clean split of the same data.
 SEARCHED = "person"
 
-
-class Effort(NamedTuple):
-    """What a budget spends: seeds, and epochs per task (None: the paper's)."""
-
-    seeds: int
-    epochs: Mapping[str, int | None]
-
-
-EFFORTS: Mapping[str, Effort] = {
-    "smoke": Effort(1, {"person": 1, "imdb": 1, "psmnist": 1}),
-    "quick": Effort(2, {"person": 10, "imdb": 1, "psmnist": 2}),
-    "paper": Effort(3, {"person": None, "imdb": None, "psmnist": None}),
+SEEDS: Mapping[str, int] = {"smoke": 1, "quick": 2, "paper": 3}
+EPOCHS: Mapping[str, Mapping[str, int]] = {
+    "smoke": {"person": 1, "imdb": 1, "psmnist": 1},
+    "quick": {"person": 10, "imdb": 1, "psmnist": 2},
+    "paper": {},
 }
-# Budget -> task -> samples of each split, where not all are taken.
+"""Budget -> task -> epochs, where not the paper's number."""
 SAMPLES: Mapping[str, Mapping[str, int]] = {
     "smoke": {"person": 64, "imdb": 32, "psmnist": 8},
     "quick": {"psmnist": 5000},
+    "paper": {},
 }
-# The short budgets leave out the clean split, which has no number of the paper beside it.
-FAITHFUL_ONLY = ("smoke", "quick")
+"""Budget -> task -> samples of each split, where not all are taken."""
 
 
-def planned_runs(budget: str, seeds: int | None) -> list[RunSpec]:
-    """Seeds outermost, so that an interrupted grid has whole tables."""
-    from lrcnet_paper.training.spec import RunSpec
+class Setting(NamedTuple):
+    """One line of the plan: a model, its solver ("" for its own) and its rate (None for the recipe's)."""
 
-    effort = EFFORTS[budget]
-    planned = []
+    model: str
+    solver: str = ""
+    rate: float | None = None
 
-    def add(task: str, variant: str, model: str, seed: int, solver: str = "", rate: float | None = None) -> None:
-        planned.append(
-            RunSpec(
+
+def plan_runs(budget: str, seeds: int | None) -> list[RunSpec]:
+    """List the runs of a budget, seeds outermost, so that an interrupted grid has whole tables."""
+    count = SEEDS[budget] if seeds is None else seeds
+    return [spec.with_(seed=seed) for seed in range(count) for spec in _runs_of_one_seed(budget)]
+
+
+def _runs_of_one_seed(budget: str) -> Iterator[RunSpec]:
+    for task, variant in DATA:
+        if budget in FAITHFUL_ONLY and variant.endswith("-clean"):
+            continue
+        for setting in _settings(budget, task, variant):
+            yield RunSpec(
                 task,
                 variant,
-                model,
-                solver=solver,
-                seed=seed,
-                epochs=effort.epochs[task],
+                setting.model,
+                solver=setting.solver,
+                epochs=EPOCHS[budget].get(task),
                 budget=budget,
-                samples=SAMPLES.get(budget, {}).get(task),
-                learning_rate=rate,
+                samples=SAMPLES[budget].get(task),
+                learning_rate=setting.rate,
             )
-        )
-
-    for seed in range(effort.seeds if seeds is None else seeds):
-        for task in TASKS:
-            for variant in VARIANTS[task]:
-                if budget in FAITHFUL_ONLY and variant.endswith("-clean"):
-                    continue
-                for model in MODELS:
-                    add(task, variant, model, seed)
-                if (task, variant) == ("person", SOLVER_VARIANT):
-                    for solver in SOLVERS:
-                        add(task, variant, "lrc-s", seed, solver=solver)
-                if task == SEARCHED and budget == "paper":
-                    for rate in _other_rates(task, variant):
-                        for model in MODELS:
-                            add(task, variant, model, seed, rate=rate)
-    return planned
 
 
-def _other_rates(task: str, variant: str) -> list[float]:
-    from lrcnet_paper import tasks
-    from lrcnet_paper.training.search import RATES
+def _settings(budget: str, task: str, variant: str) -> Iterator[Setting]:
+    solvers = SOLVERS if (task, variant) == SOLVED else ()
+    own_rate = tasks.find(task, variant).recipe.learning_rate
+    rates = [rate for rate in RATES if rate != own_rate] if task == SEARCHED and budget == "paper" else []
+    return chain(
+        (Setting(model) for model in MODELS),
+        (Setting("lrc-s", solver=solver) for solver in solvers),
+        (Setting(model, rate=rate) for rate in rates for model in MODELS),
+    )
 
-    return [rate for rate in RATES if rate != tasks.find(task, variant).recipe.learning_rate]
+
+def has_other_solver(group: Group) -> bool:
+    """Tell whether a group has one of `SOLVERS` and is otherwise trained by the recipe."""
+    return group.spec.solver in SOLVERS and group.change == Change(solver=group.spec.solver)

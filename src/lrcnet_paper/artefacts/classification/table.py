@@ -12,15 +12,15 @@ from lrcnet_paper.artefacts.artefact import Artefact, Rendered
 from lrcnet_paper.artefacts.classification.claims import CLAIMED, accuracy, conditions, judged, whole
 from lrcnet_paper.artefacts.classification.figures import draw_accuracies, draw_learning_curves, draw_rates
 from lrcnet_paper.artefacts.classification.rates import Rate, rate_claims, rate_table, searched
-from lrcnet_paper.artefacts.classification.runs import MODELS, SOLVERS, TASKS, TITLES, planned_runs
+from lrcnet_paper.artefacts.classification.runs import MODELS, TASKS, TITLES, has_other_solver, plan_runs
 from lrcnet_paper.artefacts.curves import Dot
 from lrcnet_paper.results.estimate import Estimate
-from lrcnet_paper.results.groups import Group, grouped
+from lrcnet_paper.results.groups import Group, group_runs
 from lrcnet_paper.results.verdict import Verdict, judge_number
 from lrcnet_paper.training.budgets import check_budget
 
 if TYPE_CHECKING:
-    from lrcnet_paper.results.finished import Finished
+    from lrcnet_paper.results.finished_run import FinishedRun
     from lrcnet_paper.training.spec import RunSpec
 
 TITLE = "LRCUs on classification benchmarks"
@@ -28,12 +28,12 @@ TITLE = "LRCUs on classification benchmarks"
 
 def runs(budget: str, seeds: int | None = None) -> list[RunSpec]:
     """Five models on three tasks; of person activity each variant, other rates, and other solvers on irregular data."""
-    return planned_runs(check_budget(budget), seeds)
+    return plan_runs(check_budget(budget), seeds)
 
 
-def render(runs: Sequence[Finished]) -> Rendered:
+def render(runs: Sequence[FinishedRun]) -> Rendered:
     """One table per task, tables of solvers and rates, claims, learning curves."""
-    found = {task: _shown(grouped(runs, task)) for task in TASKS}
+    found = {task: _shown(group_runs(runs, task)) for task in TASKS}
     rates = searched(found["person"])
     pictures, skipped = _pictures(found, rates)
     return Rendered(
@@ -125,20 +125,20 @@ def _table_note(task: str, groups: Sequence[Group]) -> str:
 
 def _solver_tables(groups: Sequence[Group]) -> list[Table]:
     """What a better solver buys on irregular data: LRC-S by solver, LRCU-S above them; none where nobody tried."""
-    variants = {group.variant for group in groups if group.change in SOLVERS}
+    variants = {group.variant for group in groups if has_other_solver(group)}
     rows: list[tuple[Cell, ...]] = [
         (
             group.variant,
             palette.model_label(group.model),
-            group.change or "euler-1 (its own)",
+            group.spec.solver or "euler-1 (its own)",
             accuracy(group) or "NaN",
             len(group.runs),
             f"{group.epochs} of {whole(group)}",
             group.budget_label,
             group.seconds_per_epoch(),
         )
-        for group in sorted(groups, key=lambda g: (g.variant, g.model != "lrcu-s", g.change))
-        if group.variant in variants and (group.change in SOLVERS or (group.model == "lrcu-s" and not group.change))
+        for group in sorted(groups, key=lambda g: (g.variant, g.model != "lrcu-s", g.spec.solver))
+        if group.variant in variants and (has_other_solver(group) or (group.model == "lrcu-s" and not group.change))
     ]
     if not rows:
         return []

@@ -13,9 +13,9 @@ from lrcnet_paper.tasks.neural_ode import SYSTEMS, trajectory
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from lrcnet_paper.results.finished import Finished
+    from lrcnet_paper.results.finished_run import FinishedRun
 
-Rolled = Mapping[tuple[str, str], "Finished | None"]
+Rolled = Mapping[tuple[str, str], "FinishedRun | None"]
 DRAWN = ("lrc-s", "neural-ode")
 
 
@@ -97,7 +97,7 @@ def _roomy() -> Any:
     return ConstrainedLayoutEngine(h_pad=0.09)
 
 
-def _states(run: Finished | None) -> list[list[float]]:
+def _states(run: FinishedRun | None) -> list[list[float]]:
     """The roll-out as [xs, ys]; empty without one."""
     if run is None or "states" not in run.prediction:
         return []

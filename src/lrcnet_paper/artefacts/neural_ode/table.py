@@ -10,14 +10,15 @@ from lrcnet.pages.content import Cell, Picture, Table
 from lrcnet_paper.artefacts.artefact import Artefact, Claim, Rendered
 from lrcnet_paper.artefacts.neural_ode.figures import draw_curves, draw_phase_portraits, draw_trajectories
 from lrcnet_paper.results.estimate import Estimate
-from lrcnet_paper.results.groups import Group, grouped
+from lrcnet_paper.results.groups import Group, group_runs
 from lrcnet_paper.results.verdict import Conditions, Verdict, Word, judge_comparison, judge_number
 from lrcnet_paper.tasks.neural_ode import SYSTEMS
 from lrcnet_paper.training.budgets import check_budget
+from lrcnet_paper.training.change import Change
 from lrcnet_paper.training.problems.trajectories import SHOWN_AT
 
 if TYPE_CHECKING:
-    from lrcnet_paper.results.finished import Finished
+    from lrcnet_paper.results.finished_run import FinishedRun
     from lrcnet_paper.training.spec import RunSpec
 
 TITLE = "LRCs on Neural-ODE benchmarks"
@@ -71,7 +72,7 @@ def runs(budget: str, seeds: int | None = None) -> list[RunSpec]:
     ]
 
 
-def render(runs: Sequence[Finished]) -> Rendered:
+def render(runs: Sequence[FinishedRun]) -> Rendered:
     """The paper's table with ours beside it, at 1000, 2000 and 4000 iterations, and the trajectories."""
     groups = _best_groups(runs)
     pictures, skipped = _pictures(groups)
@@ -87,10 +88,10 @@ def render(runs: Sequence[Finished]) -> Rendered:
     )
 
 
-def _best_groups(runs: Sequence[Finished]) -> dict[tuple[str, str], Group]:
+def _best_groups(runs: Sequence[FinishedRun]) -> dict[tuple[str, str], Group]:
     """(system, model) -> the runs of the longest budget, so that no cell mixes two."""
     found: dict[tuple[str, str], Group] = {}
-    for group in grouped(runs, TASK):
+    for group in group_runs(runs, TASK):
         if not group.change:
             found.setdefault((group.variant, group.model), group)
     return found
@@ -207,9 +208,13 @@ def _lengths_table(groups: Mapping[tuple[str, str], Group]) -> Table:
     )
 
 
-def _rates_tables(runs: Sequence[Finished], groups: Mapping[tuple[str, str], Group]) -> list[Table]:
+def _is_decaying(group: Group) -> bool:
+    return group.variant == PERIODIC and group.change == Change(schedule=DECAYING)
+
+
+def _rates_tables(runs: Sequence[FinishedRun], groups: Mapping[tuple[str, str], Group]) -> list[Table]:
     """What a decaying rate changes on the periodic system; no table where nobody tried."""
-    decayed = {g.model: g for g in reversed(grouped(runs, TASK)) if (g.variant, g.change) == (PERIODIC, DECAYING)}
+    decayed = {g.model: g for g in reversed(group_runs(runs, TASK)) if _is_decaying(g)}
     rows: list[tuple[Cell, ...]] = []
     for model in MODELS:
         for rate, group in (("constant", groups.get((PERIODIC, model))), (DECAYING, decayed.get(model))):

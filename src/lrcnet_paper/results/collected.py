@@ -1,0 +1,119 @@
+"""Collected files: one small JSON file per finished run, with thinned curves, as `results/` keeps them."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from lrcnet_paper.results.finished_run import FinishedRun
+from lrcnet_paper.training.atomic_files import write_text
+from lrcnet_paper.training.budgets import CUSTOM
+from lrcnet_paper.training.old_results import is_old_result
+from lrcnet_paper.training.result import Result
+
+# A picture a few hundred pixels wide shows no more points of a curve or a trajectory than this.
+KEPT_POINTS = 250
+# Fields of a collected file that are not fields of the result.
+MEASURED = ("history", "prediction", "analyses")
+
+
+def collect(runs: Iterable[FinishedRun], folder: str | os.PathLike[str]) -> list[Path]:
+    """Write one small JSON file per run: the result, the thinned learning curves, the thinned trajectory.
+
+    The file of a run that was continued replaces the file of the same run after fewer epochs.
+
+    Returns:
+        The files written; a file that exists with the same content is left alone.
+    """
+    root = Path(folder)
+    root.mkdir(parents=True, exist_ok=True)
+    written = []
+    for run in runs:
+        path = root / run.result.task / f"{_file_name(run.result, run.result.epochs)}.json"
+        text = _dump(_content(run))
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.parent.mkdir(exist_ok=True)
+            write_text(path, text)
+            written.append(path)
+        for shorter in _shorter_runs(path, run.result):
+            shorter.unlink()
+    return written
+
+
+def read_collected(path: Path) -> FinishedRun | None:
+    """Read the run in a collected file; None if the file is some other JSON."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{path.name} must be a JSON file and is not ({error}); collect it again") from error
+    if not isinstance(content, dict) or not (is_old_result(content) or _has_result(content)):
+        return None
+    result = Result.from_dict({name: value for name, value in content.items() if name not in MEASURED})
+    return FinishedRun(result, *(content.get(name, {}) for name in MEASURED))
+
+
+def _has_result(content: Mapping[str, Any]) -> bool:
+    return all(field.name in content for field in fields(Result))
+
+
+def _content(run: FinishedRun) -> dict[str, Any]:
+    content = run.result.as_dict()
+    content["history"] = {name: _rounded(values) for name, values in _thinned(run.history).items()}
+    content["prediction"] = {name: _rounded(values) for name, values in _thinned(run.prediction).items()}
+    if run.analyses:
+        content["analyses"] = _rounded(run.analyses)
+    return content
+
+
+def _thinned(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """Every k-th entry of each column, always with the first and the last."""
+    length = max((len(values) for values in columns.values() if isinstance(values, list)), default=0)
+    if length <= KEPT_POINTS:
+        return dict(columns)
+    kept = sorted({round(i * (length - 1) / (KEPT_POINTS - 1)) for i in range(KEPT_POINTS)})
+    return {
+        name: [values[i] for i in kept] if isinstance(values, list) and len(values) == length else values
+        for name, values in columns.items()
+    }
+
+
+def _rounded(values: Any) -> Any:
+    """The values with six digits: more than a picture or a table shows, and a third of the file."""
+    if isinstance(values, Mapping):
+        return {name: _rounded(value) for name, value in values.items()}
+    if isinstance(values, list | tuple):
+        return [_rounded(value) for value in values]
+    if isinstance(values, float):
+        return float(f"{values:.6g}") if math.isfinite(values) else None
+    return values
+
+
+def _dump(content: Mapping[str, Any]) -> str:
+    """JSON with one line per field, so that people can read a diff of two runs."""
+    lines = [f"  {json.dumps(name)}: {json.dumps(value, allow_nan=False)}" for name, value in content.items()]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _file_name(result: Result, epochs: int | str) -> str:
+    spec = result.spec
+    name = f"{spec.slug()}_{spec.model}_{spec.budget}_{epochs}_seed{spec.seed}".replace("/", "-")
+    # The settings of a custom run are its own, so that its name alone does not tell it from others.
+    return f"{name}_{spec.digest()}" if spec.budget == CUSTOM else name
+
+
+def _shorter_runs(path: Path, result: Result) -> list[Path]:
+    """Files beside `path` of the same run after fewer epochs."""
+    if result.budget == CUSTOM:
+        return []
+    shorter = []
+    for other in path.parent.glob(f"{_file_name(result, '*')}.json"):
+        earlier = read_collected(other)
+        same = earlier is not None and earlier.result.spec.without_length() == result.spec.without_length()
+        if earlier is not None and same and earlier.result.epochs < result.epochs:
+            shorter.append(other)
+    return shorter
