@@ -12,6 +12,7 @@ from lrcnet.pages.content import Cell, Picture, Table
 from lrcnet_paper.artefacts import driving_runs as driving
 from lrcnet_paper.artefacts.artefact import Claim, MeasuringArtefact, Rendered
 from lrcnet_paper.artefacts.driving_runs import POLICIES, Model
+from lrcnet_paper.artefacts.policy_measurements import GATED, SEASONS
 from lrcnet_paper.results.estimate import Estimate, mean_over_seeds
 from lrcnet_paper.results.groups import Group
 from lrcnet_paper.results.verdict import judge_comparison
@@ -43,7 +44,6 @@ CLAIMED: Mapping[Any, Any] = {
         "lrcu-s": Estimate(0.300, 0.216, 3, digits=3),
     },
 }
-SEASONS = ("summer", "winter")
 NOISES = (0.0, 0.1, 0.2)
 
 
@@ -102,8 +102,8 @@ def analyse(folder: Path) -> dict[str, Any]:
 
 def _count_expert_crashes(world: World) -> int:
     """Count the crashes of the expert, who wanders and is pushed aside as in the recordings."""
+    from lrcnet_paper.driving.expert_drive import expert_drive
     from lrcnet_paper.driving.vehicle import ARRIVED
-    from lrcnet_paper.driving.world import expert_drive
 
     for _ in expert_drive(world, world.expert(), frames=False):
         pass
@@ -181,7 +181,7 @@ def _claims(measured: Mapping[Model, Group]) -> list[Claim]:
     claims = []
     for noise in NOISES[1:]:
         for model in ("lrcu-a", "lrcu-s"):
-            for other in ("lstm", "gru", "mgu"):
+            for other in GATED:
                 claimed = CLAIMED[noise][model], CLAIMED[noise][other]
                 pair = [measured.get(Model(name)) for name in (model, other)]
                 ours = [None if g is None else likelihood(g, noise) for g in pair]

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from lrcnet.pages import palette
 from lrcnet.pages.content import Cell, Picture, Section, Table
-from lrcnet_paper.artefacts import correlation
+from lrcnet_paper.artefacts import neuron_drives
 from lrcnet_paper.artefacts.activity import cells as activity
 from lrcnet_paper.artefacts.activity.figures import draw_roads
 from lrcnet_paper.artefacts.attention import similarity as attention
-from lrcnet_paper.artefacts.attention.figures import draw_boxes, draw_grid, packed
+from lrcnet_paper.artefacts.attention.figures import draw_boxes, draw_grid, pack_map
+from lrcnet_paper.artefacts.policy_measurements import SEASONS
 from lrcnet_paper.results.provenance import Provenance, format_provenance
 from lrcnet_paper.road_seeds import EXAMPLE_ROAD
 
@@ -26,7 +27,7 @@ PAIRS = 200
 SECOND = "integrated gradients"
 NEURONS = 10
 STEPS = 90
-ROADS = correlation.Effort(1, 1000.0)
+ROADS = neuron_drives.RoadPlan(1, 1000.0)
 
 
 def sections(trained: TrainedNetwork, came_from: Provenance, data: str | None, samples: int | None) -> list[Section]:
@@ -36,8 +37,8 @@ def sections(trained: TrainedNetwork, came_from: Provenance, data: str | None, s
     policy, smoke = trained.network, trained.spec.budget == "smoke"
     assert isinstance(policy, Policy)
     views = _views(data, samples or (2 if smoke else PAIRS), 20.0 if smoke else 400.0)
-    effort = correlation.EFFORTS["smoke"] if smoke else ROADS
-    driven = {season: drives[0] for season, drives in correlation.drive_roads(policy, effort).items()}
+    effort = neuron_drives.SMOKE if smoke else ROADS
+    driven = {season: drives[0] for season, drives in neuron_drives.drive_roads(policy, effort).items()}
     name = trained.spec.model
     return [
         _looks(policy, name, came_from, views),
@@ -56,7 +57,7 @@ def _views(data: str | None, count: int, length: float) -> dict[str, Tensor]:
     from lrcnet_paper.interpret import scenes
 
     if data is None:
-        return {season: scenes(season, count, length=length) for season in attention.SEASONS}
+        return {season: scenes(season, count, length=length) for season in SEASONS}
     frames = open_recording(data).frames
     places = sorted({k * len(frames) // count for k in range(count)})
     return {"recording": torch.stack([torch.from_numpy(frames[k].copy()) for k in places])}
@@ -64,22 +65,17 @@ def _views(data: str | None, count: int, length: float) -> dict[str, Tensor]:
 
 def _looks(policy: Policy, name: str, came_from: Provenance, views: Mapping[str, Tensor]) -> Section:
     """A scene of each kind with and without noise, seen by both methods."""
-    import torch
-
-    from lrcnet_paper.driving import add_noise
     from lrcnet_paper.interpret import gradient_attention
 
     pictures = []
     for kind, frames in views.items():
-        if kind in attention.SEASONS:
-            shown = attention.example(kind)
+        if kind in SEASONS:
+            shown = attention.example_frames(kind)
         else:
-            clean = frames[len(frames) // 2].unsqueeze(0)
-            shaken = [add_noise(clean, v, torch.Generator().manual_seed(0)) for v in attention.VARIANCES]
-            shown = torch.cat([clean.float() / 255, *shaken])
+            shown = attention.noise_series(frames[len(frames) // 2].unsqueeze(0))
         keys = [f"{v:g}" for v in (0.0, *attention.VARIANCES)]
-        second = dict(zip(keys, (packed(one) for one in gradient_attention(policy, shown, steps=16)), strict=True))
-        maps = {name: (attention.example_maps(policy, shown), came_from), SECOND: (second, came_from)}
+        second = dict(zip(keys, (pack_map(one) for one in gradient_attention(policy, shown, steps=16)), strict=True))
+        maps = {name: (attention.attention_maps(policy, shown), came_from), SECOND: (second, came_from)}
         pictures.append(
             Picture(
                 f"grid-{kind}",

@@ -8,7 +8,9 @@ import torch
 from lrcnet_paper.artefacts import correlation
 from lrcnet_paper.artefacts.activity import cells as activity
 from lrcnet_paper.artefacts.attention import similarity as attention
-from lrcnet_paper.artefacts.attention.figures import packed
+from lrcnet_paper.artefacts.attention.figures import pack_map
+from lrcnet_paper.artefacts.driving_runs import wants
+from lrcnet_paper.artefacts.policy_measurements import SEASONS
 from lrcnet_paper.interpret import WatchedDrive, box
 
 # How similar the attention stays, and how closely neurons follow the road.
@@ -32,10 +34,10 @@ def analyses(model, seed):
         season: {
             f"{v:g}": box((level + 0.3 - v + 0.1 * torch.randn(50)).clamp(0, 1)).as_dict() for v in attention.VARIANCES
         }
-        for season in attention.SEASONS
+        for season in SEASONS
     }
-    maps = {season: {v: packed(torch.rand(48, 160)) for v in ("0", "0.1", "0.2")} for season in attention.SEASONS}
-    driven = {season: [drive(level, 9 + seed)] for season in attention.SEASONS}
+    maps = {season: {v: pack_map(torch.rand(48, 160)) for v in ("0", "0.1", "0.2")} for season in SEASONS}
+    driven = {season: [drive(level, 9 + seed)] for season in SEASONS}
     return {
         "attention": {"source": source, "similarity": boxes, "maps": maps},
         "correlation": {"source": source, **correlation.measure(driven)},
@@ -57,6 +59,6 @@ def drive(level, neurons):
 
 def interpreted(run):
     """A finished run with the measurements, if it is one of a policy that the artefacts look into."""
-    if not attention.wants(run.result) or run.result.status != "finished":
+    if not wants(run.result) or run.result.status != "finished":
         return run
     return replace(run, analyses={**run.analyses, **analyses(run.result.model, run.result.seed)})

@@ -3,20 +3,20 @@
 import json
 
 import pytest
-import synthetic_interpretation
-import synthetic_runs
 import torch
 
 from lrcnet.pages import figures
-from lrcnet_paper.artefacts import correlation
+from lrcnet_paper.artefacts import correlation, neuron_drives
 from lrcnet_paper.artefacts.activity import cells as activity
-from lrcnet_paper.artefacts.activity.figures import activity_of
+from lrcnet_paper.artefacts.activity.figures import unpack_activity
 from lrcnet_paper.artefacts.attention import similarity as attention
-from lrcnet_paper.artefacts.attention.figures import packed, unpacked
+from lrcnet_paper.artefacts.attention.figures import pack_map, unpack_map
+from lrcnet_paper.artefacts.policy_measurements import judge_order
 from lrcnet_paper.models.policy import Policy
 from lrcnet_paper.results.estimate import Estimate
-from lrcnet_paper.results.finished import Finished
+from lrcnet_paper.results.finished_run import FinishedRun
 from lrcnet_paper.results.verdict import Conditions
+from tests.lrcnet_paper.artefacts import synthetic_interpretation, synthetic_runs
 
 MODELS = list(synthetic_interpretation.LEVELS)
 
@@ -25,7 +25,7 @@ def policy_runs(budget="paper", models=MODELS, seeds=3):
     variant = "own-sample" if budget == "smoke" else "own"
     return [
         synthetic_interpretation.interpreted(
-            Finished(synthetic_runs.result("driving", variant, model, seed=seed, epochs=100, budget=budget))
+            FinishedRun(synthetic_runs.result("driving", variant, model, seed=seed, epochs=100, budget=budget))
         )
         for seed in range(seeds)
         for model in models
@@ -72,10 +72,10 @@ def test_the_papers_order_can_be_refuted(monkeypatch):
 
 def test_where_the_paper_has_no_numbers_nothing_is_better_than_it():
     first, second = Estimate(0.9, 0.01, 3), Estimate(0.5, 0.01, 3)
-    assert attention.ahead((first, second), Conditions()).word == "reproduced"
-    assert attention.ahead((second, first), Conditions()).word == "refuted"
-    assert attention.ahead((second, first), Conditions(), larger_is_better=False).word == "reproduced"
-    assert attention.ahead((None, first), Conditions()).word == "open"
+    assert judge_order((first, second), Conditions()).word == "reproduced"
+    assert judge_order((second, first), Conditions()).word == "refuted"
+    assert judge_order((second, first), Conditions(), larger_is_better=False).word == "reproduced"
+    assert judge_order((None, first), Conditions()).word == "open"
 
 
 def test_what_is_kept_of_a_run_is_small(runs):
@@ -85,11 +85,11 @@ def test_what_is_kept_of_a_run_is_small(runs):
 
 def test_a_policy_is_measured_and_measured_alike_again():
     policy = Policy("gru")
-    first, again = (attention.measure(policy, attention.EFFORTS["smoke"]) for _ in range(2))
+    first, again = (attention.measure(policy, attention.SMOKE) for _ in range(2))
     assert first == again
     assert json.loads(json.dumps(first)) == first
     assert first["similarity"]["winter"]["0.2"]["count"] == 2
-    driven = correlation.drive_roads(policy, correlation.EFFORTS["smoke"])
+    driven = neuron_drives.drive_roads(policy, neuron_drives.SMOKE)
     found = correlation.measure(driven)
     assert len(found["summer"]["r"][0]) == 28
     shown = activity.measure({season: drives[0] for season, drives in driven.items()})
@@ -108,10 +108,10 @@ def test_maps_and_activity_survive_their_packing():
     mask = torch.rand(48, 160)
     small = torch.nn.functional.avg_pool2d(mask[None, None], 2)[0, 0]
     small = (small - small.min()) / (small.max() - small.min())
-    assert abs(torch.from_numpy(unpacked(packed(mask)).copy()) / 255 - small).max() < 0.01
+    assert abs(torch.from_numpy(unpack_map(pack_map(mask)).copy()) / 255 - small).max() < 0.01
     one = synthetic_interpretation.drive(0.9, 4)
     kept = activity.measure({"summer": one})["summer"]
-    values = activity_of(kept["cells"]["cell 1"])
+    values = unpack_activity(kept["cells"]["cell 1"])
     assert len(values) == len(kept["x"]) == 301
     assert values.min() < 0.05
     assert values.max() > 0.95
