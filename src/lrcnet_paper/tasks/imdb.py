@@ -9,9 +9,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from .data_folders import find_files
 from .imdb_files import Reviews, read_keras, read_ranks, read_texts, read_word_index
 from .losses_and_metrics import binary_accuracy, binary_accuracy_above_half, binary_cross_entropy
-from .sources import SOURCES, find_files
+from .sources import SOURCES
 from .task import DataPath, Recipe, Samples, Task
 
 VOCABULARY = 20_000

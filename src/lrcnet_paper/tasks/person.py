@@ -17,9 +17,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .data_folders import find_file
 from .losses_and_metrics import accuracy, cross_entropy
 from .person_files import CLASSES, Recording, read_coarse, read_official
-from .sources import SOURCES, find_file
+from .sources import SOURCES
 from .task import DataPath, Recipe, Samples, Task
 
 WINDOW = 32

@@ -11,8 +11,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from .data_folders import find_files
 from .losses_and_metrics import accuracy, cross_entropy
-from .sources import SOURCES, find_file
+from .sources import SOURCES
 from .task import DataPath, Recipe, Samples, Task
 
 PIXELS = 784
@@ -59,7 +60,7 @@ def _names(part: str, kind: str) -> tuple[str, str]:
 
 def _load(variant: str, split: str, data: DataPath | None) -> Samples:
     part = "t10k" if split == "test" else "train"
-    images_path, labels_path = (find_file("psmnist", _names(part, kind), data) for kind in _KINDS)
+    images_path, labels_path = find_files("psmnist", [_names(part, kind) for kind in _KINDS], data)
     images, labels = read_idx(images_path), read_idx(labels_path)
     if images.ndim != 3 or images.shape[1] * images.shape[2] != PIXELS or labels.shape != (len(images),):
         raise ValueError(

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
-from .sources import find_files
+from .data_folders import find_files
 
 DataPath = str | os.PathLike[str]
 Index = int | slice | Sequence[int] | Tensor

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from lrcnet_paper.tasks.sources import ENVIRONMENT
+from lrcnet_paper.tasks.data_folders import ENVIRONMENT
 from lrcnet_paper.training.grid import LEAVING, run_or_diverge
 from lrcnet_paper.training.progress_bar import ProgressBar
 from lrcnet_paper.training.result import Result
