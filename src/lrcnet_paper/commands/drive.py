@@ -77,7 +77,12 @@ def run(arguments: argparse.Namespace) -> int:
         traces=[arguments.trace] if arguments.trace else None,
     )
     replay = record_drive(
-        policy, world, noise=arguments.noise, seed=arguments.seed, steps=arguments.steps, look=arguments.attention
+        policy,
+        world,
+        noise=arguments.noise,
+        seed=arguments.seed,
+        steps=arguments.steps,
+        with_attention=arguments.attention,
     )
     setting = Setting(
         arguments.world,
