@@ -11,41 +11,45 @@ from lrcnet_paper.artefacts import drive_dynamics, training_time
 from lrcnet_paper.artefacts import driving_runs as driving
 from lrcnet_paper.artefacts.classification import table as classification
 from lrcnet_paper.artefacts.neural_ode import table as neural_ode
-from lrcnet_paper.results.analysis import analyse_all
-from lrcnet_paper.results.finished import Finished, read_runs
+from lrcnet_paper.reproduction import measure
+from lrcnet_paper.results.finished_run import FinishedRun
+from lrcnet_paper.results.reading import read_runs
 from lrcnet_paper.tasks.driving import recording
 from lrcnet_paper.tasks.neural_ode import SYSTEMS, trajectory
 from lrcnet_paper.training import run
 from lrcnet_paper.training.result import Result
+from lrcnet_paper.training.spec import RunSpec
 
 VERSIONS = {"python": "3.0", "lrcnet": "synthetic"}
 MACHINE = {"system": "synthetic", "processor": "none: these runs were made up by a test", "cores": 2, "threads": 2}
 
 
-def result(task, variant, model, *, seed=0, epochs=1, budget="paper", status="finished", metrics=None, **changes):
-    """A result in which only what matters to a test need be said."""
+def result(
+    task, variant, model, *, epochs=1, status="finished", metrics=None, parameters=23_573, seconds=2.5, **choices
+):
+    """A result in which only what matters to a test need be said; `choices` are fields of the run."""
+    own = {"schedule": tasks.find(task, variant).recipe.schedule, "budget": "paper"}
+    spec = RunSpec(task, variant, model, **{**own, **choices})
     return Result(
-        task=task,
-        variant=variant,
-        model=model,
-        seed=seed,
-        budget=budget,
-        parameters=changes.pop("parameters", 23_573),
+        spec=spec,
+        rate=spec.rate,
+        unit=spec.unit,
+        parameters=parameters,
         epochs=epochs,
         best_epoch=epochs,
-        seconds_per_epoch=changes.pop("seconds_per_epoch", 2.5),
+        seconds_per_epoch=seconds,
         metrics=metrics or {},
         status=status,
         versions=VERSIONS,
         machine=MACHINE,
-        command=f"lrcnet train {task} --model {model} --variant {variant} --seed {seed}",
-        **changes,
     )
 
 
-def classification_run(task, variant, model, seed, epochs, budget="paper", solver="", centre=None):
+def classification_run(task, variant, model, seed, epochs, budget="paper", centre=None, **choices):
     """A run whose accuracy lies near `centre`, the paper's if None, with a curve that approaches it."""
-    noise = random.Random(f"{task}{variant}{model}{seed}{solver}")
+    rate = choices.get("learning_rate")
+    change = choices.get("solver") or (f"lr{rate:g}" if rate else "")
+    noise = random.Random(f"{task}{variant}{model}{seed}{change}")
     if centre is None:
         centre = classification.CLAIMED["accuracy"][task][model].mean / 100
     end = centre + noise.gauss(0, 0.004)
@@ -56,20 +60,21 @@ def classification_run(task, variant, model, seed, epochs, budget="paper", solve
         "train_loss": [1.4 * math.exp(-8 * e / epochs) + 0.3 + noise.gauss(0, 0.01) for e in steps],
         f"{split}_accuracy": [end - 0.3 * math.exp(-8 * e / epochs) + noise.gauss(0, 0.003) for e in steps],
     }
-    label = f"{variant}+{solver}" if solver else variant
     metrics = {"accuracy": end}
     if split == "validation":
         metrics["validation_loss"] = 1.5 * (1 - end)
-    return Finished(result(task, label, model, seed=seed, epochs=epochs, budget=budget, metrics=metrics), history)
+    return FinishedRun(
+        result(task, variant, model, seed=seed, epochs=epochs, budget=budget, metrics=metrics, **choices), history
+    )
 
 
 def rate_runs(variant, model, accuracies, seeds=3):
-    """Runs at each rate, on the faithful and on the clean split; `accuracies` by what stands after the plus."""
+    """Runs at each rate, on the faithful and on the clean split; `accuracies` by rate, None for the recipe's."""
     return [
-        classification_run("person", f"{variant}{split}", model, seed, 100, solver=change, centre=centre)
+        classification_run("person", f"{variant}{split}", model, seed, 100, learning_rate=rate, centre=centre)
         for seed in range(seeds)
         for split in ("", "-clean")
-        for change, centre in accuracies.items()
+        for rate, centre in accuracies.items()
     ]
 
 
@@ -90,9 +95,9 @@ def ode_run(system, model, seed, iterations=4000, budget="paper"):
     states = [
         [x + claimed * t / 5, y - claimed * t / 5] for t, (x, y) in zip(times.tolist(), truth.tolist(), strict=True)
     ]
-    return Finished(
+    return FinishedRun(
         result("neural-ode", system, model, seed=seed, epochs=iterations, budget=budget, metrics=metrics,
-               parameters=1426, seconds_per_epoch=0.004 if model != "neural-ode" else 0.025),
+               parameters=1426, seconds=0.004 if model != "neural-ode" else 0.025),
         {"iteration": marks, "test_mean_absolute_error": errors},
         {"times": times.tolist(), "states": states},
     )  # fmt: skip
@@ -112,9 +117,9 @@ def smoke_policy(folder):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
         recording.cache_clear()
-        spec = driving.planned((driving.Model("lrcu-s"),), "smoke", 1)[0]
+        spec = driving.plan_runs((driving.Model("lrcu-s"),), "smoke", 1)[0]
         run(spec, folder / "runs", progress=False, threads=1)
-        analyse_all([name for name in paper.ARTEFACTS if name != "other-worlds"], folder / "runs")
+        measure([name for name in paper.ARTEFACTS if name != "other-worlds"], folder / "runs")
         recording.cache_clear()
     return read_runs(folder / "runs")[0]
 
@@ -135,18 +140,19 @@ def driving_run(smoke, model, seed, variant="own", world="vista"):
     worlds = {"world": world, "length": 200.0, "drives": drives}
     made = result(
         "driving",
-        f"{variant}+{model.solver}" if model.solver else variant,
+        variant,
         model.name,
+        solver=model.solver,
         seed=seed,
         epochs=10,
         budget="quick",
         metrics=metrics,
     )
-    return Finished(made, history, {}, {**smoke.analyses, "other-worlds": worlds})
+    return FinishedRun(made, history, {}, {**smoke.analyses, "other-worlds": worlds})
 
 
 def whole_paper():
-    """Every run of the artefacts, as issue 4 lists them: three seeds, psMNIST cut short, one MGU in NaN."""
+    """Every run of the artefacts: three seeds, psMNIST cut short, one MGU in NaN."""
     runs = [ode_run(s, m, seed) for s in SYSTEMS for m in neural_ode.MODELS for seed in range(3)]
     for seed in range(3):
         for model in ("lrcu-s", "lrcu-a", "lstm", "gru", "mgu"):
@@ -158,9 +164,9 @@ def whole_paper():
             for solver in ("hybrid-1", "exponential-1", "rk4-1")
         ]
     for model in ("lrcu-s", "lrcu-a", "lstm", "gru", "mgu"):
-        runs += rate_runs("a01-a04", model, {"lr0.0001": 0.6, "lr0.01": 0.87})
+        runs += rate_runs("a01-a04", model, {1e-4: 0.6, 1e-2: 0.87})
         runs += [classification_run("person", "a01-a04-clean", model, seed, 100, centre=0.7) for seed in range(3)]
     cut_short = {"lrcu-s": 10, "lrcu-a": 10, "lstm": 10, "gru": 3, "mgu": 3}
     runs += [classification_run("psmnist", "permuted", m, 0, epochs, centre=0.69) for m, epochs in cut_short.items()]
-    runs.append(Finished(result("psmnist", "permuted", "mgu", seed=1, epochs=2, status="diverged")))
+    runs.append(FinishedRun(result("psmnist", "permuted", "mgu", seed=1, epochs=2, status="diverged")))
     return runs

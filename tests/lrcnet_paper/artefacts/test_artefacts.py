@@ -1,7 +1,6 @@
 """Laws that every artefact obeys, and the particular numbers of some; new ones in ARTEFACTS are picked up."""
 
 import pytest
-import synthetic_runs
 
 from lrcnet import liquid
 from lrcnet.pages import palette
@@ -13,9 +12,10 @@ from lrcnet_paper.artefacts.artefact import Rendered
 from lrcnet_paper.artefacts.classification import table as classification
 from lrcnet_paper.artefacts.classification.runs import SOLVERS
 from lrcnet_paper.artefacts.neural_ode import table as neural_ode
-from lrcnet_paper.results.finished import Finished
+from lrcnet_paper.results.finished_run import FinishedRun
 from lrcnet_paper.training.budgets import BUDGETS
 from lrcnet_paper.training.spec import RunSpec
+from tests.lrcnet_paper.artefacts import synthetic_runs
 
 # Artefacts with a claim that is judged without training.
 NEEDS_NO_RUN = {"dynamics"}
@@ -179,7 +179,7 @@ def test_a_diverged_run_is_counted_with_its_siblings(rendered):
 
 
 def test_a_model_of_which_every_run_diverged_is_shown_as_nan():
-    runs = [Finished(synthetic_runs.result("psmnist", "permuted", "mgu", status="diverged", epochs=4))]
+    runs = [FinishedRun(synthetic_runs.result("psmnist", "permuted", "mgu", status="diverged", epochs=4))]
     row = rows_of(classification.render(runs), "psmnist")[0]
     assert row["ours"] == "NaN"
     assert "every run diverged" in row["verdict"].conditions
@@ -197,7 +197,7 @@ def test_solvers_stand_beside_the_lrcu(rendered):
 
 
 def test_rates_have_a_table_of_their_own_and_stay_out_of_the_others(all_runs, rendered):
-    without = [run for run in all_runs if "+lr" not in run.result.variant]
+    without = [run for run in all_runs if run.result.spec.learning_rate is None]
     plain, found = classification.render(without), rendered["classification"]
     assert "rates" not in [table.name for table in plain.tables]
     for name in ("person", "solvers"):
@@ -213,7 +213,7 @@ def test_rates_have_a_table_of_their_own_and_stay_out_of_the_others(all_runs, re
 
 
 def test_a_rate_is_picked_by_validation_loss_of_common_seeds_once_all_were_tried():
-    rates = {"lr0.0001": 0.9, "": 0.6, "lr0.01": 0.7}
+    rates = {1e-4: 0.9, None: 0.6, 1e-2: 0.7}
     runs = synthetic_runs.rate_runs("coarse", "gru", rates)
 
     def picked(kept):
@@ -222,13 +222,13 @@ def test_a_rate_is_picked_by_validation_loss_of_common_seeds_once_all_were_tried
 
     assert picked(runs) == ["0.0001"]
     # The seeds that only one rate has must not decide: here they are its bad ones.
-    bad = synthetic_runs.rate_runs("coarse", "gru", {"lr0.0001": 0.2}, seeds=8)
+    bad = synthetic_runs.rate_runs("coarse", "gru", {1e-4: 0.2}, seeds=8)
     assert picked([*runs, *bad[6:]]) == ["0.0001"]
-    untried = [run for run in runs if run.result.variant != "coarse-clean"]
+    untried = [run for run in runs if run.result.variant != "coarse-clean" or run.result.spec.change]
     assert picked(untried) == []
-    lost = synthetic_runs.result("person", "coarse-clean+lr0.01", "gru", status="diverged", epochs=3)
-    others = [run for run in runs if run.result.variant != "coarse-clean+lr0.01"]
-    assert picked([*others, Finished(lost)]) == ["0.0001"]
+    lost = synthetic_runs.result("person", "coarse-clean", "gru", learning_rate=1e-2, status="diverged", epochs=3)
+    others = [run for run in runs if run.result.variant != "coarse-clean" or run.result.rate != 1e-2]
+    assert picked([*others, FinishedRun(lost)]) == ["0.0001"]
 
 
 def test_the_ode_verdict_is_on_two_thousand_iterations(all_runs):
@@ -254,11 +254,17 @@ def test_a_decaying_rate_has_a_table_of_its_own_and_stays_out_of_the_others(all_
     metrics = {"mean_absolute_error": 0.0123, "mean_absolute_error_min": 0.01, "mean_absolute_error@2000": 0.0123}
     decayed = [
         synthetic_runs.result(
-            "neural-ode", "lotka-volterra-periodic+cosine", "lrc-s", seed=seed, epochs=4000, metrics=metrics
+            "neural-ode",
+            "lotka-volterra-periodic",
+            "lrc-s",
+            schedule="cosine",
+            seed=seed,
+            epochs=4000,
+            metrics=metrics,
         )
         for seed in range(3)
     ]
-    without, found = neural_ode.render(all_runs), neural_ode.render([*all_runs, *(Finished(r) for r in decayed)])
+    without, found = neural_ode.render(all_runs), neural_ode.render([*all_runs, *(FinishedRun(r) for r in decayed)])
     assert rows_of(found, "test-error") == rows_of(without, "test-error")
     rows = {row["learning rate"]: row for row in rows_of(found, "decaying-rate")}
     assert set(rows) == {"constant", "cosine"}
