@@ -134,15 +134,15 @@ def _claims(groups: Mapping[str, Group]) -> list[Claim]:
         ours = _swings(groups.get("lrcu-s"), season)
         others = {m: e for m in GATED if (e := _swings(groups.get(m), season)) is not None}
         calmest = min(others, key=lambda m: others[m].mean) if len(others) == len(GATED) else None
-        shown = "–"
+        measured = "–"
         if ours is not None and calmest is not None:
-            shown = f"{ours} against {others[calmest]} swings per km ({palette.model_label(calmest)})"
+            measured = f"{ours} against {others[calmest]} swings per km ({palette.model_label(calmest)})"
         compared = [g for m in ("lrcu-s", calmest) if m is not None and (g := groups.get(m)) is not None]
         claims.append(
             Claim(
                 f"{season.capitalize()}: the activity of LRCU-S varies more gently than that of any gated unit.",
                 "“very gentle” against “scattered”",
-                shown,
+                measured,
                 judge_order((ours, others.get(calmest or "")), driving.conditions(*compared), larger_is_better=False),
             )
         )
@@ -153,7 +153,7 @@ def _sides_claim(group: Group | None) -> Claim:
     """Judge over all seeds whether cells 1 and 2 turn to opposite sides in winter, which the paper claims."""
     from lrcnet_paper.interpret import side
 
-    shown, verdict = "–", Verdict("open", ("not measured",))
+    measured, verdict = "–", Verdict("open", ("not measured",))
     if group is not None:
         under = driving.conditions(group)
         by_seed, opposite = [], 0
@@ -164,11 +164,11 @@ def _sides_claim(group: Group | None) -> Claim:
             by_seed.append(f"seed {run.result.seed}: {' and '.join(sides)}")
         word: Word = "open" if under.smoke else "reproduced" if opposite == len(group.runs) else "not reached"
         notes = (*under.notes, *(["smoke runs"] if under.smoke else []), *(["1 seed"] if len(group.runs) == 1 else []))
-        shown, verdict = "; ".join(by_seed), Verdict(word, notes)
+        measured, verdict = "; ".join(by_seed), Verdict(word, notes)
     return Claim(
         "Winter: one of the cells 1 and 2 of LRCU-S turns left, the other right.",
         "left and right (text), right and left (caption)",
-        shown,
+        measured,
         verdict,
     )
 

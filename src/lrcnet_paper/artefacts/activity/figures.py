@@ -30,16 +30,16 @@ def thin_drive(drive: WatchedDrive, cells: Mapping[str, int], r: Tensor) -> dict
         cells: name of a cell -> its number, from 0.
         r: correlation of every neuron with the steered curvature.
     """
-    kept = np.unique(np.linspace(0, len(drive.x) - 1, min(POINTS, len(drive.x))).round().astype(int))
+    indices = np.unique(np.linspace(0, len(drive.x) - 1, min(POINTS, len(drive.x))).round().astype(int))
     thinned: dict[str, Any] = {
-        "x": [round(v, 1) for v in drive.x[kept].tolist()],
-        "y": [round(v, 1) for v in drive.y[kept].tolist()],
+        "x": [round(v, 1) for v in drive.x[indices].tolist()],
+        "y": [round(v, 1) for v in drive.y[indices].tolist()],
         "cells": {},
     }
     for name, number in cells.items():
         values = drive.activity[:, number].numpy()
         low, high = float(values.min()), float(values.max())
-        scaled = (values[kept] - low) / (high - low if high > low else 1.0)
+        scaled = (values[indices] - low) / (high - low if high > low else 1.0)
         thinned["cells"][name] = {
             "number": number + 1,
             "r": round(float(r[number]), 4),

@@ -160,15 +160,15 @@ def _claims(groups: Mapping[str, Group]) -> list[Claim]:
                 ours = _similarity(groups.get(model), season, v), others.get(best or "")
                 compared = [g for m in (model, best) if m is not None and (g := groups.get(m)) is not None]
                 label = palette.model_label(model)
-                shown = "–"
+                measured = "–"
                 if best is not None and ours[0] is not None:
-                    shown = f"{ours[0]} against {others[best]} ({palette.model_label(best)})"
+                    measured = f"{ours[0]} against {others[best]} ({palette.model_label(best)})"
                 claims.append(
                     Claim(
                         f"{season.capitalize()}, variance {v:g}: the attention of {label} changes less than that of "
                         "any gated unit.",
                         "closer to 1",
-                        shown,
+                        measured,
                         judge_order(ours, driving.conditions(*compared)),
                     )
                 )

@@ -134,12 +134,12 @@ def _divergence_claim(data: str, task: str, model: str, longest: Mapping[str, Gr
     diverged, total = CLAIMED["diverged"][task, model]
     group = longest.get(model)
     if group is None:
-        shown, verdict = "–", Verdict("open", ("not measured",))
+        measured, verdict = "–", Verdict("open", ("not measured",))
     else:
         under = conditions(group)
-        shown = f"{group.diverged} of {len(group.runs)} runs"
+        measured = f"{group.diverged} of {len(group.runs)} runs"
         word = "reproduced" if group.diverged else "not reached" if under.shorter else "refuted"
         verdict = Verdict("open" if under.smoke else word, under.notes)  # type: ignore[arg-type]
     return Claim(
-        f"{data}: {palette.model_label(model)} runs end in NaN.", f"{diverged} of {total} runs", shown, verdict
+        f"{data}: {palette.model_label(model)} runs end in NaN.", f"{diverged} of {total} runs", measured, verdict
     )
