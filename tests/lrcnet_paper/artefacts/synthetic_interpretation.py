@@ -1,4 +1,4 @@
-"""Made-up measurements on driving policies: attention, correlation and activity, in the form that analyses keep."""
+"""Synthetic measurements on driving policies: attention, correlation and activity, in the form of stored analyses."""
 
 import random
 from dataclasses import replace
@@ -13,12 +13,12 @@ from lrcnet_paper.artefacts.driving_runs import wants
 from lrcnet_paper.artefacts.policy_measurements import SEASONS
 from lrcnet_paper.interpret import WatchedDrive, box
 
-# How similar the attention stays, and how closely neurons follow the road.
+# Similarity of the attention under noise, and correlation of the neurons with the road.
 LEVELS = {"lstm": 0.4, "gru": 0.36, "mgu": 0.32, "lrcu-a": 0.5, "lrcu-s": 0.7}
 
 
 def analyses(model, seed):
-    """What the three artefacts would have measured."""
+    """Build the measurements of the three artefacts."""
     noise = random.Random(f"{model}{seed}")
     torch.manual_seed(noise.randrange(10**6))
     level = LEVELS[model] + noise.gauss(0, 0.01)
@@ -46,7 +46,7 @@ def analyses(model, seed):
 
 
 def drive(level, neurons):
-    """A winding road, and neurons that follow it as closely as the level says, every other one turned round."""
+    """Build a drive over a winding road; the neurons follow it as closely as `level`, every other one inverted."""
     time = torch.linspace(0, 12, 600)
     curvature = 0.02 * torch.sin(time)
     signs = torch.tensor([1.0, -1.0]).repeat(neurons)[:neurons]
@@ -57,8 +57,8 @@ def drive(level, neurons):
     return WatchedDrive(x, y, curvature, curvature, activity, True)
 
 
-def interpreted(run):
-    """A finished run with the measurements, if it is one of a policy that the artefacts look into."""
+def add_analyses(run):
+    """Add the measurements to a finished run if the artefacts measure its policy."""
     if not wants(run.result) or run.result.status != "finished":
         return run
     return replace(run, analyses={**run.analyses, **analyses(run.result.model, run.result.seed)})

@@ -1,12 +1,11 @@
-"""Made-up finished runs: numbers near the paper's, so that tables and pictures can be drawn without training."""
+"""Synthetic finished runs with numbers near the paper's, so that tables and pictures need no training."""
 
 import math
 import random
 
 import pytest
 
-from lrcnet_paper import artefacts as paper
-from lrcnet_paper import tasks
+from lrcnet_paper import artefacts, tasks
 from lrcnet_paper.artefacts import drive_dynamics, training_time
 from lrcnet_paper.artefacts import driving_runs as driving
 from lrcnet_paper.artefacts.classification import table as classification
@@ -21,13 +20,13 @@ from lrcnet_paper.training.result import Result
 from lrcnet_paper.training.spec import RunSpec
 
 VERSIONS = {"python": "3.0", "lrcnet": "synthetic"}
-MACHINE = {"system": "synthetic", "processor": "none: these runs were made up by a test", "cores": 2, "threads": 2}
+MACHINE = {"system": "synthetic", "processor": "none: a test made these runs up", "cores": 2, "threads": 2}
 
 
 def result(
     task, variant, model, *, epochs=1, status="finished", metrics=None, parameters=23_573, seconds=2.5, **choices
 ):
-    """A result in which only what matters to a test need be said; `choices` are fields of the run."""
+    """Build a result with defaults for everything that a test does not care about; `choices` are fields of the run."""
     own = {"schedule": tasks.find(task, variant).recipe.schedule, "budget": "paper"}
     spec = RunSpec(task, variant, model, **{**own, **choices})
     return Result(
@@ -46,7 +45,7 @@ def result(
 
 
 def classification_run(task, variant, model, seed, epochs, budget="paper", centre=None, **choices):
-    """A run whose accuracy lies near `centre`, the paper's if None, with a curve that approaches it."""
+    """Build a run whose accuracy lies near `centre` (None: the paper's), with a curve that approaches it."""
     rate = choices.get("learning_rate")
     change = choices.get("solver") or (f"lr{rate:g}" if rate else "")
     noise = random.Random(f"{task}{variant}{model}{seed}{change}")
@@ -69,7 +68,7 @@ def classification_run(task, variant, model, seed, epochs, budget="paper", centr
 
 
 def rate_runs(variant, model, accuracies, seeds=3):
-    """Runs at each rate, on the faithful and on the clean split; `accuracies` by rate, None for the recipe's."""
+    """Build runs on the faithful and the clean split from rate -> accuracy; the rate None is the recipe's."""
     return [
         classification_run("person", f"{variant}{split}", model, seed, 100, learning_rate=rate, centre=centre)
         for seed in range(seeds)
@@ -79,7 +78,7 @@ def rate_runs(variant, model, accuracies, seeds=3):
 
 
 def ode_run(system, model, seed, iterations=4000, budget="paper"):
-    """A run whose trajectory is the truth with a slowly growing error."""
+    """Build a run whose trajectory is the truth with a slowly growing error."""
     noise = random.Random(f"{system}{model}{seed}")
     claimed = neural_ode.CLAIMED["test loss"][system]["neural-ode" if model == "neural-ode" else "lrc"].mean
     marks = list(range(100, iterations + 1, 100)) or [iterations]
@@ -104,7 +103,7 @@ def ode_run(system, model, seed, iterations=4000, budget="paper"):
 
 
 def driving_runs(folder):
-    """Policies whose measurements are real, of one smoke run, and whose names, seeds and losses are made up."""
+    """Build policies with the real measurements of one smoke run and with synthetic names, seeds and losses."""
     smoke = smoke_policy(folder)
     models = {*driving.POLICIES, *drive_dynamics.MODELS, *training_time.MODELS}
     runs = [driving_run(smoke, model, seed) for model in sorted(models) for seed in range(3)]
@@ -113,19 +112,19 @@ def driving_runs(folder):
 
 
 def smoke_policy(folder):
-    """A finished smoke run of LRCU-S with everything that artefacts measure on it."""
+    """Train LRCU-S in a smoke run, and let the artefacts measure it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
         recording.cache_clear()
         spec = driving.plan_runs((driving.Model("lrcu-s"),), "smoke", 1)[0]
         run(spec, folder / "runs", progress=False, threads=1)
-        measure([name for name in paper.ARTEFACTS if name != "other-worlds"], folder / "runs")
+        measure([name for name in artefacts.ARTEFACTS if name != "other-worlds"], folder / "runs")
         recording.cache_clear()
     return read_runs(folder / "runs")[0]
 
 
 def driving_run(smoke, model, seed, variant="own", world="vista"):
-    """A run of ten epochs with the measurements of the smoke run."""
+    """Build a run of ten epochs with the measurements of the smoke run."""
     noise = random.Random(f"{model}{seed}{variant}")
     losses = [1.4 * math.exp(-0.3 * e) + 0.2 + noise.gauss(0, 0.01) for e in range(1, 11)]
     history = {"epoch": list(range(1, 11)), "train_loss": losses, "validation_curvature_loss": losses}
@@ -138,7 +137,7 @@ def driving_run(smoke, model, seed, variant="own", world="vista"):
         for n in (0.0, 0.1)
     ]
     worlds = {"world": world, "length": 200.0, "drives": drives}
-    made = result(
+    finished = result(
         "driving",
         variant,
         model.name,
@@ -148,11 +147,11 @@ def driving_run(smoke, model, seed, variant="own", world="vista"):
         budget="quick",
         metrics=metrics,
     )
-    return FinishedRun(made, history, {}, {**smoke.analyses, "other-worlds": worlds})
+    return FinishedRun(finished, history, {}, {**smoke.analyses, "other-worlds": worlds})
 
 
 def whole_paper():
-    """Every run of the artefacts: three seeds, psMNIST cut short, one MGU in NaN."""
+    """Build every run of the artefacts: three seeds; psMNIST has fewer epochs, and one of its MGU runs diverged."""
     runs = [ode_run(s, m, seed) for s in SYSTEMS for m in neural_ode.MODELS for seed in range(3)]
     for seed in range(3):
         for model in ("lrcu-s", "lrcu-a", "lstm", "gru", "mgu"):
@@ -166,7 +165,7 @@ def whole_paper():
     for model in ("lrcu-s", "lrcu-a", "lstm", "gru", "mgu"):
         runs += rate_runs("a01-a04", model, {1e-4: 0.6, 1e-2: 0.87})
         runs += [classification_run("person", "a01-a04-clean", model, seed, 100, centre=0.7) for seed in range(3)]
-    cut_short = {"lrcu-s": 10, "lrcu-a": 10, "lstm": 10, "gru": 3, "mgu": 3}
-    runs += [classification_run("psmnist", "permuted", m, 0, epochs, centre=0.69) for m, epochs in cut_short.items()]
+    fewer_epochs = {"lrcu-s": 10, "lrcu-a": 10, "lstm": 10, "gru": 3, "mgu": 3}
+    runs += [classification_run("psmnist", "permuted", m, 0, epochs, centre=0.69) for m, epochs in fewer_epochs.items()]
     runs.append(FinishedRun(result("psmnist", "permuted", "mgu", seed=1, epochs=2, status="diverged")))
     return runs
