@@ -38,6 +38,11 @@ def test_an_unknown_name_lists_the_valid_ones():
 @pytest.mark.parametrize("name", artefacts.ARTEFACTS)
 def test_every_artefact_keeps_the_contract(name):
     artefact = artefacts.load(name)
+    assert isinstance(artefact, artefacts.Artefact)
+    functions = [artefact.runs, artefact.render]
+    if isinstance(artefact, artefacts.MeasuringArtefact):
+        functions += [artefact.wants, artefact.analyse]
+    assert all(callable(function) for function in functions)
     assert artefact.title
     assert artefact.claimed
     with pytest.raises(ValueError, match="smoke, quick, paper"):
