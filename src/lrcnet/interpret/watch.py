@@ -2,6 +2,9 @@
 
 from lrcnet.interpret import layer_calls
 
-Call, Layer = layer_calls.LayerCall, layer_calls.Layer
-answer_of, only = layer_calls.compute_output, layer_calls.only_call
-recurrent_layer_of, watched = layer_calls.find_recurrent_layer, layer_calls.record_calls
+Call = layer_calls.LayerCall
+Layer = layer_calls.Layer
+answer_of = layer_calls.compute_output
+only = layer_calls.only_call
+recurrent_layer_of = layer_calls.find_recurrent_layer
+watched = layer_calls.record_calls

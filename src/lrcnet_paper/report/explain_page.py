@@ -13,10 +13,10 @@ from lrcnet.pages.html import contents, section_html, write_page
 from lrcnet_paper.results.provenance import format_provenance, provenance_of
 
 if TYPE_CHECKING:
-    from lrcnet_paper.training.trained import Trained
+    from lrcnet_paper.training.trained_network import TrainedNetwork
 
 
-def explain(trained: Trained, data: str | None = None, samples: int | None = None) -> list[Section]:
+def explain(trained: TrainedNetwork, data: str | None = None, samples: int | None = None) -> list[Section]:
     """Measure and draw everything that the page shows about a network.
 
     Args:
@@ -43,7 +43,7 @@ def explain(trained: Trained, data: str | None = None, samples: int | None = Non
     )
 
 
-def write_explanation(trained: Trained, sections: Sequence[Section], path: str | os.PathLike[str]) -> Path:
+def write_explanation(trained: TrainedNetwork, sections: Sequence[Section], path: str | os.PathLike[str]) -> Path:
     """Write the page; it has no script and nothing to load."""
     spec = trained.spec
     title = f"Inside {spec.model} on {spec.task} ({spec.label()})"
