@@ -87,7 +87,7 @@ def read_arrays(path: Path, names: tuple[str, ...]) -> dict[str, NDArray[Any]]:
                 with archive.open(f"{name}.npy") as stream:
                     result[name] = _read_member(stream)
     except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-        raise ValueError(f"{path.name} must be a whole .npz file and is not ({error}); get it again") from error
+        raise ValueError(f"{path.name} must be a complete .npz file and is not ({error}); get it again") from error
     except _MALFORMED as error:
         reason = str(error) or type(error).__name__
         raise ValueError(f"{path.name} must hold arrays of numbers and lists only and does not ({reason})") from error

@@ -77,7 +77,7 @@ def unpack(path: Path, scratch: Path) -> Iterator[Path]:
         try:
             (_unzip if zipfile.is_zipfile(path) else _untar)(path, folder)
         except (tarfile.TarError, zipfile.BadZipFile, lzma.LZMAError, zlib.error, EOFError) as error:
-            raise ValueError(f"{path.name} must be a whole tar or zip archive and is not ({error})") from error
+            raise ValueError(f"{path.name} must be a complete tar or zip archive and is not ({error})") from error
         except (FileExistsError, NotADirectoryError) as error:
             raise ValueError(f"{path.name} must name each file once; {error.filename!r} comes twice") from error
         yield folder

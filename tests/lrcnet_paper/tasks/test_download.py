@@ -115,7 +115,7 @@ def test_md5_is_a_checksum_too(offer, tmp_path):
         ("/wrong.zip", "file.bin must have the checksum sha256:.* and has sha256:"),
         ("/empty.zip", "must hold file.bin and does not"),
         ("/evil.zip", "must stay inside the folder"),
-        ("/cut.zip", "must be a whole tar or zip archive"),
+        ("/cut.zip", "must be a complete tar or zip archive"),
     ],
 )
 def test_failed_download_leaves_nothing_and_says_why(offer, tmp_path, path, reason):

@@ -110,6 +110,6 @@ def test_archive_that_is_cut_off_leaves_nothing(tmp_path, kind):
         tar(archive, ("x", content), mode="w:" + kind[4:])
     whole = {"empty": b"", "noise": content}.get(kind) if kind in ("empty", "noise") else archive.read_bytes()
     archive.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(ValueError, match="must be a whole tar or zip archive"):
+    with pytest.raises(ValueError, match="must be a complete tar or zip archive"):
         open_and_close(archive, tmp_path)
     assert everything_in(tmp_path) == ["a"]
