@@ -1,28 +1,67 @@
-"""The demo's table and picture: two systems, an LRC and a Neural ODE, against the truth and the paper's numbers."""
+"""The demo: an LRC and a Neural ODE learn two systems; a table and a figure compare them with truth and paper."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lrcnet.pages import palette
 from lrcnet_paper.artefacts.neural_ode.table import CLAIMED
 from lrcnet_paper.results.finished_run import FinishedRun
+from lrcnet_paper.results.reading import read_run_folder
+from lrcnet_paper.results.roll_out import save_roll_outs
 from lrcnet_paper.tasks.neural_ode import SYSTEMS, trajectory
+from lrcnet_paper.training import RunSpec, run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Runs = Mapping[tuple[str, str], FinishedRun]
+"""(system, model) -> finished run."""
+
+DEMO_SYSTEMS = ("spiral", "lotka-volterra-asymptotic")
+DEMO_MODELS = ("lrc-s", "neural-ode")
 METRIC = "mean_absolute_error"
 
 
-def table(runs: Runs) -> str:
-    """One line per run: the paper's error and ours, over the whole trajectory from its first point alone."""
+def run_demo(
+    out: str | os.PathLike[str],
+    *,
+    seed: int = 0,
+    iterations: int = 1000,
+    on_start: Callable[[RunSpec], None] = lambda spec: None,
+) -> dict[tuple[str, str], FinishedRun]:
+    """Train each model of the demo on each system; finished runs are read, not trained again.
+
+    Args:
+        out: folder of the runs.
+        seed: random seed for weights and training windows.
+        iterations: training steps of each run.
+        on_start: called with each run before it is trained.
+
+    Returns:
+        (system, model) -> the finished run with its roll-out.
+    """
+    specs = [
+        RunSpec("neural-ode", system, model, seed=seed, iterations=iterations)
+        for system in DEMO_SYSTEMS
+        for model in DEMO_MODELS
+    ]
+    for spec in specs:
+        on_start(spec)
+        run(spec, out)
+    save_roll_outs(out)
+    return {(spec.variant, spec.model): read_run_folder(Path(out) / spec.folder_name()) for spec in specs}
+
+
+def format_table(runs: Runs) -> str:
+    """Format one line per run: the paper's error and ours, over the whole trajectory from its first point alone."""
     titles = ("system", "model", "paper", "ours", "ours, dopri5", "ms/iteration", "parameters")
     rows = [titles]
-    for (system, model), run in runs.items():
-        result = run.result
+    for (system, model), finished in runs.items():
+        result = finished.result
         adaptive = result.metrics.get(f"{METRIC}_dopri5")
         rows.append(
             (
@@ -48,13 +87,13 @@ def table(runs: Runs) -> str:
             "",
             f"One seed, {iterations} iterations; the paper: three seeds, 1000 to 4000 iterations.",
             "The test rolls out with Euler steps, as in the paper. The Neural ODE was trained with Dormand-Prince, so",
-            "its error with that solver stands beside it.",
+            "its error with that solver is shown beside it.",
         ]
     )
 
 
-def draw(runs: Runs) -> Figure:
-    """Each system in a row: its orbit in the plane, and its first coordinate over time."""
+def draw_trajectories(runs: Runs) -> Figure:
+    """Draw each system in a row: its orbit in the plane, and its first coordinate over time."""
     from matplotlib.figure import Figure
 
     systems = list(dict.fromkeys(system for system, _ in runs))
@@ -66,16 +105,16 @@ def draw(runs: Runs) -> Figure:
             title = SYSTEMS[name].title
             orbit.set(title=title, xlabel="x", ylabel="y")
             course.set(title=f"{title} over time", xlabel="time t", ylabel="x", xlim=(0, SYSTEMS[name].end))
-            look_of_truth = {"color": palette.GREY, "alpha": 0.45, "linewidth": 5, "label": "truth"}
-            orbit.plot(*truth.T.numpy(), **look_of_truth)
-            course.plot(times, truth[:, 0], **look_of_truth)
-            for (system, model), run in runs.items():
+            style_of_truth = {"color": palette.GREY, "alpha": 0.45, "linewidth": 5, "label": "truth"}
+            orbit.plot(*truth.T.numpy(), **style_of_truth)
+            course.plot(times, truth[:, 0], **style_of_truth)
+            for (system, model), finished in runs.items():
                 if system == name:
                     model_style = palette.model_style(model)
-                    xs, ys = zip(*run.prediction["states"], strict=True)
+                    xs, ys = zip(*finished.prediction["states"], strict=True)
                     style = {"color": model_style.colour, "linestyle": model_style.dashes, "label": model_style.label}
                     orbit.plot(xs, ys, **style)
-                    course.plot(run.prediction["times"], xs, **style)
+                    course.plot(finished.prediction["times"], xs, **style)
         handles, labels = panels[0, 0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
     return figure

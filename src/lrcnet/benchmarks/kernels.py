@@ -1,4 +1,4 @@
-"""Training steps of the fused kernel against torch.nn.LSTM, the plain loop, ncps and the sigmoid's own limit."""
+"""Training steps of the fused kernel against torch.nn.LSTM, the plain loop, ncps and the time of its sigmoids alone."""
 
 import importlib.util
 
@@ -8,14 +8,15 @@ import lrcnet
 from lrcnet.benchmarks.measure import Measurement, best_in_turn, training_step
 from lrcnet.kernels import native
 
-# name, batch, time, inputs, units, LSTM's units, input gradient, most of the LSTM's time, times faster than the loop.
+# Name, batch, time, inputs, units, units of the LSTM, whether x needs a gradient, largest allowed time over that of the
+# LSTM, smallest allowed speed-up over the plain loop.
 SHAPES = [
     ("psMNIST", 64, 784, 1, 64, 100, False, 0.45, 25.0),
     ("IMDB", 64, 256, 64, 64, 100, True, 1.0, 12.0),
     ("person activity", 128, 32, 7, 64, 100, False, 0.80, 8.0),
     ("driving policy", 32, 32, 64, 19, 23, True, 1.5, 10.0),
 ]
-# Numbers one core passes through the sigmoid alone, small enough for the nearest cache.
+# Numbers that one core passes through the sigmoid at a time; few enough for the nearest cache.
 CHUNK = 2048
 
 
@@ -24,7 +25,7 @@ def measure() -> list[Measurement]:
 
 
 def _shapes() -> list[Measurement]:
-    found = []
+    measurements = []
     for name, batch, steps, inputs, units, lstm_units, wants_x, most, least in SHAPES:
         what = f"LRCU-S {units}, {name} ({batch}, {steps}, {inputs}), forward + backward"
         x = torch.rand(batch, steps, inputs, requires_grad=wants_x)
@@ -34,13 +35,13 @@ def _shapes() -> list[Measurement]:
         ours, theirs = best_in_turn(training_step(fused, x), training_step(lstm, x))
         loop, ours_again = best_in_turn(training_step(plain, x), training_step(fused, x), repeats=7, rounds=1)
         against = f"LSTM {lstm_units}"
-        found += [
+        measurements += [
             Measurement(what, ours * 1e3, "ms", against, theirs * 1e3, ours / theirs, most),
             Measurement(
                 what, ours_again * 1e3, "ms", "plain loop", loop * 1e3, loop / ours_again, least, at_least=True
             ),
         ]
-    return found
+    return measurements
 
 
 def _ncps() -> list[Measurement]:
@@ -48,7 +49,7 @@ def _ncps() -> list[Measurement]:
         return []
     from ncps.torch import LTC
 
-    found = []
+    measurements = []
     for batch, steps, inputs in ((32, 32, 64), (128, 32, 7)):
         x = torch.rand(batch, steps, inputs)
         ltc = lrcnet.LTC(inputs, 64, batch_first=True, backend="fused")
@@ -58,19 +59,19 @@ def _ncps() -> list[Measurement]:
         )
         for name, ours, least in (("LTC 64, hybrid 6", a, 8.0), ("LRCU-S 64", b, 40.0)):
             what = f"{name} ({batch}, {steps}, {inputs}), forward + backward"
-            found.append(
+            measurements.append(
                 Measurement(what, ours * 1e3, "ms", "ncps LTC", theirs * 1e3, theirs / ours, least, at_least=True)
             )
-    return found
+    return measurements
 
 
 def _sigmoid_limit() -> Measurement:
-    """Forward at psMNIST's shape against as many sigmoids by the same vector code, and nothing else."""
+    """Compare the forward pass at psMNIST's shape with as many sigmoids by the same vector code and nothing else."""
     batch, steps, inputs, units = 64, 784, 1, 64
     layer = lrcnet.LRCU(inputs, units, batch_first=True, backend="fused")
     x = torch.rand(batch, steps, inputs)
     threads = torch.get_num_threads()
-    numbers, room = torch.rand(threads * CHUNK), torch.empty(threads * CHUNK)
+    numbers, results = torch.rand(threads * CHUNK), torch.empty(threads * CHUNK)
     passes = batch * steps * (inputs + units) * units // (threads * CHUNK)
     sigmoids = native.call("sigmoids")
 
@@ -79,14 +80,14 @@ def _sigmoid_limit() -> Measurement:
             layer(x)
 
     ours, limit = best_in_turn(
-        forward, lambda: sigmoids(False, numbers.data_ptr(), room.data_ptr(), CHUNK, threads, passes)
+        forward, lambda: sigmoids(False, numbers.data_ptr(), results.data_ptr(), CHUNK, threads, passes)
     )
     what = f"LRCU-S 64, psMNIST ({batch}, {steps}, {inputs}), forward"
     return Measurement(what, ours * 1e3, "ms", "its sigmoids alone", limit * 1e3, ours / limit, 1.4)
 
 
 def _alternation() -> list[Measurement]:
-    """The same step right after a torch operator that uses all threads: two thread pools would fight here."""
+    """Time the same step right after a torch operator that uses all threads: two thread pools would compete here."""
     x = torch.rand(128, 32, 7)
     layer = lrcnet.LRCU(7, 64, batch_first=True, backend="fused")
     left, right = torch.rand(512, 512), torch.rand(512, 512)
@@ -106,12 +107,12 @@ def _alternation() -> list[Measurement]:
 
 
 def _mgu() -> list[Measurement]:
-    """The baseline that torch does not have, beside one that it has."""
-    found = []
+    """Compare the MGU, a baseline that torch does not have, with torch's GRU."""
+    measurements = []
     for name, batch, steps, inputs in (("psMNIST", 64, 784, 1), ("person activity", 128, 32, 7)):
         x = torch.rand(batch, steps, inputs)
         mgu, gru = lrcnet.MGU(inputs, 100, batch_first=True), torch.nn.GRU(inputs, 100, batch_first=True)
         ours, theirs = best_in_turn(training_step(mgu, x), training_step(gru, x), repeats=4)
         what = f"MGU 100, {name} ({batch}, {steps}, {inputs}), forward + backward"
-        found.append(Measurement(what, ours * 1e3, "ms", "GRU 100", theirs * 1e3, ours / theirs))
-    return found
+        measurements.append(Measurement(what, ours * 1e3, "ms", "GRU 100", theirs * 1e3, ours / theirs))
+    return measurements

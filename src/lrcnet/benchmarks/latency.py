@@ -1,4 +1,4 @@
-"""One step of a stream, one sample: the layer's and the kernel's own, against torch.nn.LSTMCell."""
+"""Latency of one streaming step of one sample: the fused and the plain layer against torch.nn.LSTMCell."""
 
 import time
 from collections.abc import Callable
@@ -31,12 +31,12 @@ def measure() -> list[Measurement]:
 
 
 def _medians(*calls: Callable[[], Any]) -> list[float]:
-    """The median of STEPS calls each, in microseconds, in blocks that take turns."""
+    """Return the median time of `STEPS` calls of each function, in microseconds; blocks of calls take turns."""
     times: list[list[float]] = [[] for _ in calls]
     for _ in range(STEPS // BLOCK):
-        for own, call in zip(times, calls, strict=True):
+        for call_times, call in zip(times, calls, strict=True):
             for _ in range(BLOCK):
                 start = time.perf_counter()
                 call()
-                own.append(time.perf_counter() - start)
-    return [sorted(own)[len(own) // 2] * 1e6 for own in times]
+                call_times.append(time.perf_counter() - start)
+    return [sorted(call_times)[len(call_times) // 2] * 1e6 for call_times in times]

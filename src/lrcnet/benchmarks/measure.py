@@ -1,4 +1,4 @@
-"""How the benchmarks measure: both sides in one run and in turn, so that a busy machine slows them alike."""
+"""Timing for the benchmarks: both sides in one run and in turn, so that a busy machine slows both alike."""
 
 import platform
 import time
@@ -15,14 +15,14 @@ from lrcnet.environment import info
 
 @dataclass(frozen=True)
 class Measurement:
-    """One number and what it is held against.
+    """One measured number, compared with a rival's or with a goal.
 
     Attributes:
-        what: what was measured, and on which shape.
-        value, unit: the number itself.
-        against: what it is compared with, and its number in the same unit.
-        ratio: value over the other's, or the other's over value where more is better.
-        limit: the most (or, if `at_least`, the least) the ratio may be; None where there is none.
+        what: description of the measurement, with the shape.
+        value, unit: the number.
+        against, other: name of the rival, and its number in the same unit.
+        ratio: `value` over `other`, or `other` over `value` where more is better.
+        limit: the largest allowed ratio, or the smallest if `at_least`; None if there is no limit.
     """
 
     what: str
@@ -36,13 +36,17 @@ class Measurement:
 
     @property
     def holds(self) -> bool | None:
+        """Whether the ratio keeps its limit; None if there is no limit."""
         if self.ratio is None or self.limit is None:
             return None
         return self.ratio >= self.limit if self.at_least else self.ratio <= self.limit
 
 
 def best_in_turn(*calls: Callable[[], Any], repeats: int = 9, rounds: int = 2) -> list[float]:
-    """The best time of each call in seconds: blocks of `repeats` in turn, the first of each block to warm up."""
+    """Return the best time of each call in seconds.
+
+    The calls take turns in blocks: one call to warm up, then `repeats` timed calls.
+    """
     best = [float("inf")] * len(calls)
     for _ in range(rounds):
         for i, call in enumerate(calls):
@@ -55,7 +59,7 @@ def best_in_turn(*calls: Callable[[], Any], repeats: int = 9, rounds: int = 2) -
 
 
 def training_step(layer: torch.nn.Module, x: Tensor) -> Callable[[], None]:
-    """Forward and backward of a layer over x."""
+    """Return a function that runs the forward and the backward pass of a layer over x."""
 
     def run() -> None:
         layer(x)[0].sum().backward()
@@ -64,7 +68,7 @@ def training_step(layer: torch.nn.Module, x: Tensor) -> Callable[[], None]:
 
 
 def machine() -> dict[str, Any]:
-    """What the numbers were measured on."""
+    """Describe the machine and the installation."""
     processor = platform.processor()
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
@@ -72,21 +76,21 @@ def machine() -> dict[str, Any]:
             line.split(":")[1].strip() for line in cpuinfo.read_text().splitlines() if line.startswith("model name")
         ]
         processor = f"{names[0]} x {len(names)}" if names else processor
-    found = info()
+    installation = info()
     return {
         "processor": processor,
-        **{name: value for name, value in found.items() if name != "kernels"},
-        **found["kernels"],
+        **{name: value for name, value in installation.items() if name != "kernels"},
+        **installation["kernels"],
     }
 
 
 def as_records(measurements: list[Measurement]) -> list[dict[str, Any]]:
-    """For JSON."""
+    """Return the measurements as JSON values."""
     return [{**asdict(one), "holds": one.holds} for one in measurements]
 
 
 def as_table(measurements: list[Measurement]) -> str:
-    """For reading: one line per measurement, with its ratio and its limit."""
+    """Return a table for people: one line per measurement, with its ratio and its limit."""
     header = ("what", "measured", "against", "ratio", "limit", "")
     lines = [header]
     for one in measurements:

@@ -1,12 +1,12 @@
-"""Peak memory of a training step beyond what the process had before, fused against the plain loop."""
+"""Peak memory that a training step adds to the process: fused kernel against the plain loop."""
 
 import subprocess
 import sys
 
 from lrcnet.benchmarks.measure import Measurement
 
-# A fresh process each: the peak of a process never goes down again. Linux counts that of the process it was started
-# from into ru_maxrss, so there it is read where only its own memory counts.
+# Each backend runs in a fresh process, because the peak of a process never goes down. On Linux, ru_maxrss includes the
+# peak of the parent process, so the peak is read from /proc/self/status, which counts the process's own memory only.
 PROGRAM = """
 import pathlib, resource, sys, torch, lrcnet
 status = pathlib.Path("/proc/self/status")

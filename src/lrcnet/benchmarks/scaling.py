@@ -1,4 +1,4 @@
-"""How a training step's time grows with threads and with the length of the sequence."""
+"""Time of a training step over the number of threads and over the length of the sequence."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -53,7 +53,7 @@ def _threads() -> list[Measurement]:
 
 
 def _lengths() -> list[Measurement]:
-    """Time per step of the sequence, batch 4, against that of the shortest."""
+    """Measure the time per step of the sequence at batch 4, against that of the shortest sequence."""
     layer = lrcnet.LRCU(1, 64, batch_first=True, backend="fused")
     steps = {length: training_step(layer, torch.rand(4, length, 1)) for length in LENGTHS}
     best = dict.fromkeys(LENGTHS, float("inf"))
@@ -77,7 +77,7 @@ def _lengths() -> list[Measurement]:
 
 
 def draw(measurements: list[Measurement], path: Path) -> None:
-    """The scaling picture: time per step over the length of the sequence, and the speed-up by threads."""
+    """Draw the time per step over the length of the sequence, and the speed-up over the number of threads."""
     from matplotlib.figure import Figure
 
     from lrcnet.pages import palette

@@ -1,10 +1,10 @@
-"""`lrcnet bench`: speed, latency, memory and scaling, each beside a rival in the same run."""
+"""`lrcnet bench`: speed, latency, memory and scaling, each measured together with a rival in the same run."""
 
 import argparse
 
 from lrcnet.plugins import load, registered
 
-HELP = "measure speed, latency, memory and scaling of the kernels beside LSTM, ncps and the plain loop, in one run"
+HELP = "measure speed, latency, memory and scaling of the kernels against LSTM, ncps and the plain loop, in one run"
 EXAMPLE = "lrcnet bench kernels latency --json bench.json"
 BENCHMARKS = tuple(registered("lrcnet.benchmarks"))
 
@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
             from lrcnet.benchmarks.scaling import draw
 
             draw(measurements, Path(arguments.picture))
-            print(f"drawn in {arguments.picture}")
+            print(f"wrote {arguments.picture}")
     if arguments.json:
         Path(arguments.json).write_text(json.dumps(records, indent=2) + "\n")
     return 0

@@ -1,4 +1,4 @@
-"""`lrcnet explain`: a page about the inside of a trained network, and how sensitive its output is."""
+"""`lrcnet explain`: a page about the inside of a trained network, and bounds on the sensitivity of its output."""
 
 import argparse
 
@@ -57,4 +57,4 @@ def _check(arguments: argparse.Namespace) -> None:
     if arguments.samples is not None and arguments.samples < 1:
         raise ValueError(f"--samples must be at least 1, but is {arguments.samples}")
     if arguments.data and arguments.inputs:
-        raise ValueError("--inputs is the range of the data where --data is given; leave one of them out")
+        raise ValueError("with --data the range of the inputs is that of the data, but --inputs is given too; leave one of them out")

@@ -1,4 +1,4 @@
-"""`lrcnet info`: what this installation can do, and why not more."""
+"""`lrcnet info`: versions, threads and the state of the fused kernels, with the reasons if they cannot be used."""
 
 import argparse
 
@@ -15,14 +15,14 @@ def run(arguments: argparse.Namespace) -> int:
 
     from lrcnet.environment import info
 
-    found = info()
+    installation = info()
     if arguments.json:
-        print(json.dumps(found, indent=2))
+        print(json.dumps(installation, indent=2))
         return 0
-    kernels = found.pop("kernels")
-    rows = {**found, **{f"kernels: {name}": value for name, value in kernels.items()}}
+    kernels = installation.pop("kernels")
+    rows = {**installation, **{f"kernels: {name}": value for name, value in kernels.items()}}
     width = max(map(len, rows))
     for name, value in rows.items():
-        shown = ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
-        print(f"{name:<{width}}  {'-' if shown is None or shown == '' else shown}")
+        text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
+        print(f"{name:<{width}}  {'-' if text is None or text == '' else text}")
     return 0

@@ -27,7 +27,7 @@ class Subject(ABC):
 
     @abstractmethod
     def layer_inputs(self, data: str, samples: int) -> Tensor:
-        """Return the recurrent layer's inputs, (sample, time, feature), for the first `samples` sequences of a data set."""
+        """Return inputs (sample, time, feature) of the recurrent layer for the first `samples` sequences of the data."""
 
     @abstractmethod
     def write_page(self, path: str, data: str | None, samples: int | None) -> None:

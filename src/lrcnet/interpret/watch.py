@@ -1,22 +1,10 @@
 """Former names of `layer_calls`, which `trace` still imports."""
 
-from lrcnet.interpret.layer_calls import (
-    Layer,
-)
-from lrcnet.interpret.layer_calls import (
-    LayerCall as Call,
-)
-from lrcnet.interpret.layer_calls import (
-    compute_output as answer_of,
-)
-from lrcnet.interpret.layer_calls import (
-    find_recurrent_layer as recurrent_layer_of,
-)
-from lrcnet.interpret.layer_calls import (
-    only_call as only,
-)
-from lrcnet.interpret.layer_calls import (
-    record_calls as watched,
-)
+from lrcnet.interpret import layer_calls
 
-__all__ = ["Call", "Layer", "answer_of", "only", "recurrent_layer_of", "watched"]
+Call = layer_calls.LayerCall
+Layer = layer_calls.Layer
+answer_of = layer_calls.compute_output
+only = layer_calls.only_call
+recurrent_layer_of = layer_calls.find_recurrent_layer
+watched = layer_calls.record_calls

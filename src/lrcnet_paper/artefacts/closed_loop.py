@@ -10,19 +10,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from lrcnet.pages import palette
 from lrcnet.pages.content import Cell, Picture, Table
 from lrcnet_paper.artefacts import driving_runs as driving
+from lrcnet_paper.artefacts import lane_keeping
 from lrcnet_paper.artefacts.artefact import Claim, MeasuringArtefact, Rendered
 from lrcnet_paper.artefacts.driving_runs import POLICIES, Model
+from lrcnet_paper.artefacts.policy_measurements import GATED, SEASONS
 from lrcnet_paper.results.estimate import Estimate, mean_over_seeds
 from lrcnet_paper.results.groups import Group
 from lrcnet_paper.results.verdict import judge_comparison
 from lrcnet_paper.road_seeds import CLOSED_LOOP, first_seeds
-from lrcnet_paper.training.budgets import check_budget
 
 if TYPE_CHECKING:
     from lrcnet_paper.driving import World
     from lrcnet_paper.results.finished_run import FinishedRun
-    from lrcnet_paper.training.result import Result
-    from lrcnet_paper.training.spec import RunSpec
 
 NAME = "closed-loop"
 TITLE = "Lane keeping: crashes in the closed loop"
@@ -43,7 +42,6 @@ CLAIMED: Mapping[Any, Any] = {
         "lrcu-s": Estimate(0.300, 0.216, 3, digits=3),
     },
 }
-SEASONS = ("summer", "winter")
 NOISES = (0.0, 0.1, 0.2)
 
 
@@ -60,16 +58,6 @@ DRIVE_BUDGETS: Mapping[str, DriveBudget] = {
     "quick": DriveBudget(34, 150.0),
     "paper": DriveBudget(100, 1000.0),
 }
-
-
-def runs(budget: str, seeds: int | None = None) -> list[RunSpec]:
-    """Plan the policies of the lane-keeping table."""
-    return driving.plan_runs(POLICIES, check_budget(budget), seeds)
-
-
-def wants(result: Result) -> bool:
-    """Return whether a result belongs to a policy in our own world."""
-    return driving.wants(result)
 
 
 def analyse(folder: Path) -> dict[str, Any]:
@@ -102,8 +90,8 @@ def analyse(folder: Path) -> dict[str, Any]:
 
 def _count_expert_crashes(world: World) -> int:
     """Count the crashes of the expert, who wanders and is pushed aside as in the recordings."""
+    from lrcnet_paper.driving.expert_drive import expert_drive
     from lrcnet_paper.driving.vehicle import ARRIVED
-    from lrcnet_paper.driving.world import expert_drive
 
     for _ in expert_drive(world, world.expert(), frames=False):
         pass
@@ -181,7 +169,7 @@ def _claims(measured: Mapping[Model, Group]) -> list[Claim]:
     claims = []
     for noise in NOISES[1:]:
         for model in ("lrcu-a", "lrcu-s"):
-            for other in ("lstm", "gru", "mgu"):
+            for other in GATED:
                 claimed = CLAIMED[noise][model], CLAIMED[noise][other]
                 pair = [measured.get(Model(name)) for name in (model, other)]
                 ours = [None if g is None else likelihood(g, noise) for g in pair]
@@ -248,4 +236,6 @@ def _error_bar(number: Estimate) -> tuple[float, float]:
     return 100 * min(std, number.mean), 100 * min(std, 1 - number.mean)
 
 
-ARTEFACT = MeasuringArtefact(title=TITLE, claimed=CLAIMED, runs=runs, render=render, wants=wants, analyse=analyse)
+ARTEFACT = MeasuringArtefact(
+    title=TITLE, claimed=CLAIMED, runs=lane_keeping.runs, render=render, wants=driving.wants, analyse=analyse
+)

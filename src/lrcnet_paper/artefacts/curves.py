@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Dot(NamedTuple):
-    """One line of a dot plot."""
+    """One row of a dot plot: a model with the paper's estimate and ours."""
 
     model: str
     paper: Estimate | None
@@ -27,24 +27,24 @@ class Dot(NamedTuple):
 def mean_curve(
     group: Group, column: str, scale: float = 1.0
 ) -> tuple[list[float], list[float], list[float], list[float]]:
-    """Where, mean, smallest and largest over the seeds, as far as all of them go; empty lists without a curve."""
+    """Return the positions that all seeds have, and mean, minimum and maximum there; empty lists without a curve."""
     curves = [run.curve(column) for run in group.runs]
     values: dict[float, list[float]] = {}
     for xs, ys in curves:
         for x, y in zip(xs, ys, strict=True):
             values.setdefault(x, []).append(scale * y)
-    drawn = sum(1 for xs, _ in curves if xs)
-    where = sorted(x for x, ys in values.items() if len(ys) == drawn)
+    count = sum(1 for xs, _ in curves if xs)
+    where = sorted(x for x, ys in values.items() if len(ys) == count)
     return (
         where,
-        [math.fsum(values[x]) / drawn for x in where],
+        [math.fsum(values[x]) / count for x in where],
         [min(values[x]) for x in where],
         [max(values[x]) for x in where],
     )
 
 
 def draw_curves(axes: Axes, groups: Sequence[Group], columns: Sequence[str], scale: float = 1.0) -> bool:
-    """One line per group, the first of the columns that it has, with a band from the worst to the best seed.
+    """Draw one line per group, of the first column that it has, with a band from the worst to the best seed.
 
     Returns:
         Whether there was anything to draw.
@@ -57,7 +57,7 @@ def draw_curves(axes: Axes, groups: Sequence[Group], columns: Sequence[str], sca
         where, mean, low, high = mean_curve(group, column, scale)
         style = palette.model_style(group.model)
         label = f"{style.label}, {group.change.label()}" if group.change else style.label
-        # A run of a few points would be invisible as a line.
+        # A line through few points is hard to see, so they get markers.
         marker = style.marker if len(where) < 15 else ""
         axes.plot(where, mean, color=style.colour, linestyle=style.dashes, marker=marker, markersize=4, label=label)
         if len(group.runs) > 1:
@@ -67,19 +67,20 @@ def draw_curves(axes: Axes, groups: Sequence[Group], columns: Sequence[str], sca
 
 
 def legend_below(figure: Figure, axes: Sequence[Axes]) -> None:
-    """One legend for all panels, each label once, below them, where it can hide no curve."""
-    found: dict[str, Any] = {}
+    """Put one legend with every label below all panels, where it hides no curve."""
+    handles: dict[str, Any] = {}
     for panel in axes:
         for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
-            found.setdefault(label, handle)
-    if found:
+            handles.setdefault(label, handle)
+    if handles:
+        columns = min(len(handles), 6)
         figure.legend(
-            list(found.values()), list(found), loc="outside lower center", ncols=min(len(found), 6), handlelength=3.0
+            list(handles.values()), list(handles), loc="outside lower center", ncols=columns, handlelength=3.0
         )
 
 
 def draw_dots(axes: Axes, dots: Sequence[Dot]) -> None:
-    """Paper (hollow) above ours (filled), each with its standard deviation, one line per model, the first on top."""
+    """Draw the paper (hollow) above ours (filled) with standard deviations, one row per model, the first on top."""
     for row, dot in enumerate(dots):
         style = palette.model_style(dot.model)
         for estimate, offset, hollow in ((dot.paper, -0.14, True), (dot.ours, 0.14, False)):

@@ -48,12 +48,12 @@ def measure(folder: Path) -> dict[str, Any]:
     # Take the drive with the most bends, because on a straight road all outputs are alike.
     start, end = max(pairs, key=lambda pair: float(abs(drives.curvature[slice(*pair)]).sum()))
     frames = torch.from_numpy(drives.frames[start:end].copy())
-    state, steered = None, []
+    state, outputs = None, []
     with torch.inference_mode():
         for part in torch.split(frames, 64):
             curvature, state = policy.run(part[None], state)
-            steered.append(curvature[0])
-    output = torch.cat(steered) / CURVATURE_UNIT
+            outputs.append(curvature[0])
+    output = torch.cat(outputs) / CURVATURE_UNIT
     expert = torch.from_numpy(drives.curvature[start:end].copy()) / CURVATURE_UNIT
     change, expert_change = output.diff().abs() / STEP, expert.diff().abs() / STEP
     return {

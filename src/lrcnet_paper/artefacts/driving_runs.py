@@ -134,7 +134,7 @@ def describe(budget: str) -> str:
 
 
 WORLD = (
-    "The paper's recordings of human drivers are not public. These policies learned from a synthetic driver in a "
+    "The paper's recordings of human drivers are not public. These policies learned from a synthetic expert in a "
     "synthetic world, summer and winter, so losses are on another scale than the paper's (mean squared error of "
     "curvature in units of 1/100 m) and only comparisons between models can be set beside its own."
 )

@@ -74,7 +74,7 @@ def analyse(folder: Path) -> dict[str, Any]:
 
     trained = load_trained(folder)
     policy: Any = trained.network
-    frames, _, _ = trained.task.load("validation").spread(SEQUENCES)[:]
+    frames, _, _ = trained.task.load("validation").evenly_spaced(SEQUENCES)[:]
     with torch.inference_mode():
         features = torch.stack([policy.conv(normalise_frames(drive)) for drive in frames]).clone()
     model = (policy.layer, policy.head)

@@ -1,4 +1,4 @@
-"""The driving world's speed beside torch's own look-up of as many pixels, and what training a policy costs."""
+"""Speed of the driving world against torch's own look-up of as many pixels, and the time of training a policy."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from lrcnet_paper.models.policy import ConvHead, Policy
 
 BATCH, FRAMES = 32, 128
 GOAL = 4000.0
-"""Frames per second asked for, on the machine of the prototype."""
+"""Goal in frames per second, set on the machine of the prototype."""
 GRID_SAMPLES = 3.0
-"""A picture may cost as much as that many bilinear look-ups of it; they stand for the machine."""
+"""Largest allowed time of a frame, in bilinear look-ups of as many pixels; they stand for the speed of the machine."""
 
 
 def measure() -> list[Measurement]:
@@ -34,7 +34,7 @@ def _world() -> list[Measurement]:
         texture = torch.rand(1, 3, 512, 512).expand(BATCH, -1, -1, -1)
         grid = torch.rand(BATCH, HEIGHT, WIDTH, 2) * 2 - 1
         action = torch.zeros(BATCH)
-        drawn, sampled, moved = best_in_turn(
+        frame_time, sample_time, step_time = best_in_turn(
             world.frames,
             lambda: functional.grid_sample(texture, grid, align_corners=False),
             lambda: world.step(action),
@@ -43,51 +43,51 @@ def _world() -> list[Measurement]:
         )
     finally:
         torch.set_num_threads(threads)
-    fps = BATCH / drawn
+    fps = BATCH / frame_time
     shape = f"{BATCH} x {HEIGHT}x{WIDTH} RGB, one core"
     return [
         Measurement(f"frames: {shape}", fps, "frames/s", "goal", GOAL, fps / GOAL, 1.0, at_least=True),
         Measurement(
             f"time of the same: {shape}",
-            1e3 * drawn,
+            1e3 * frame_time,
             "ms",
             "grid_sample of as many pixels",
-            1e3 * sampled,
-            drawn / sampled,
+            1e3 * sample_time,
+            frame_time / sample_time,
             GRID_SAMPLES,
         ),
-        Measurement(f"cars: a step of {BATCH}", BATCH / moved, "steps/s"),
+        Measurement(f"cars: a step of {BATCH}", BATCH / step_time, "steps/s"),
     ]
 
 
 def _head() -> list[Measurement]:
-    """Training the convolutional head: its layout against torch's default one, and bfloat16 against float32."""
+    """Measure training of the convolutional head: its layout against torch's default, and bfloat16 against float32."""
     pictures = torch.randn(FRAMES, HEIGHT, WIDTH, 3)
     head, default = ConvHead(), ConvHead().to(memory_format=torch.contiguous_format)  # type: ignore[call-overload]
     planes = pictures.permute(0, 3, 1, 2).contiguous()
 
-    def short() -> None:
+    def bfloat16_step() -> None:
         with torch.autocast("cpu", torch.bfloat16):
             head(pictures).float().sum().backward()
 
     ours, theirs = best_in_turn(
         lambda: head(pictures).sum().backward(), lambda: default.layers(planes).sum().backward(), repeats=3
     )
-    (eight,) = best_in_turn(short, repeats=1, rounds=1)
+    (bfloat16,) = best_in_turn(bfloat16_step, repeats=1, rounds=1)
     what = f"training the head on {FRAMES} frames"
     return [
         Measurement(what, FRAMES / ours, "frames/s", "torch's default layout", FRAMES / theirs, theirs / ours),
-        Measurement(f"{what}, bfloat16", FRAMES / eight, "frames/s", "float32", FRAMES / ours, ours / eight),
+        Measurement(f"{what}, bfloat16", FRAMES / bfloat16, "frames/s", "float32", FRAMES / ours, ours / bfloat16),
     ]
 
 
 def _policies() -> list[Measurement]:
-    """A training step of each policy beside the LSTM's, on the paper's sequences of 32 frames."""
+    """Compare a training step of each policy with that of the LSTM, on the paper's sequences of 32 frames."""
     frames = torch.randint(256, (4, 32, HEIGHT, WIDTH, 3), dtype=torch.uint8)
     limits = {"lrcu-a": 1.05, "lrcu-s": 1.05, "ltc": 2.0}
     calls = [_step(Policy(name), frames) for name in ("lstm", *limits)]
-    # The layers differ by a thousandth of a step, a shared machine by a fifth from one second to the next: so the
-    # median of the ratios within rounds, each call after one to warm up.
+    # The layers differ by a thousandth of a step, but a shared machine by a fifth from one second to the next. So the
+    # ratios are taken within rounds, each call after one to warm up, and their median counts.
     rounds = [best_in_turn(*calls, repeats=1, rounds=1) for _ in range(9)]
     base = median(times[0] for times in rounds)
     return [

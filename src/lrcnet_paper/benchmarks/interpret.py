@@ -1,4 +1,4 @@
-"""What looking into a network costs: 1,600 maps of attention, and a trace beside the plain forward pass."""
+"""Time of looking into a network: 1,600 attention maps, and a trace against the plain forward pass."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from lrcnet_paper.models.policy import Policy
 
 MAPS = 1600
 SECONDS = 30.0
-MOST = 3.0
-# name, layer, batch, time, inputs, units
+MOST_FORWARD_PASSES = 3.0
+# Name, layer, batch, time, inputs, units.
 SHAPES: list[tuple[str, Any, int, int, int, int]] = [
     ("LRCU-S 64, person activity", lrcnet.LRCU, 128, 32, 7, 64),
     ("LRCU-S 19, a drive of 1,000 frames", lrcnet.LRCU, 1, 1000, 64, 19),
@@ -34,18 +34,20 @@ def measure() -> list[Measurement]:
 
 
 def _maps() -> list[Measurement]:
-    """The policy's network is untrained: its weights change nothing about the time."""
+    """Measure attention maps and their similarity; the policy is untrained, since weights do not change the time."""
     policy, frames = Policy("lrcu-s"), torch.randint(0, 256, (MAPS, 48, 160, 3), dtype=torch.uint8)
     attention(policy, frames[:64])
     start = time.perf_counter()
     maps = attention(policy, frames)
     seconds = time.perf_counter() - start
-    found = [Measurement(f"{MAPS} maps of attention, 48x160", seconds, "s", "goal", SECONDS, seconds / SECONDS, 1.0)]
+    measurements = [
+        Measurement(f"{MAPS} maps of attention, 48x160", seconds, "s", "goal", SECONDS, seconds / SECONDS, 1.0)
+    ]
     similarity(maps[:2], maps[:2])
     start = time.perf_counter()
     for one, two in zip(torch.split(maps, 64), torch.split(maps.flip(0), 64), strict=True):
         similarity(one, two)
-    return [*found, Measurement(f"structural similarity of {MAPS} pairs", time.perf_counter() - start, "s")]
+    return [*measurements, Measurement(f"structural similarity of {MAPS} pairs", time.perf_counter() - start, "s")]
 
 
 def _trace(name: str, kind: Any, batch: int, steps: int, inputs: int, units: int) -> Measurement:
@@ -57,4 +59,4 @@ def _trace(name: str, kind: Any, batch: int, steps: int, inputs: int, units: int
 
     plain, traced = best_in_turn(forward, lambda: trace(layer, x), repeats=20, rounds=4)
     what = f"trace: {name} ({batch}, {steps}, {inputs})"
-    return Measurement(what, 1e3 * traced, "ms", "forward", 1e3 * plain, traced / plain, MOST)
+    return Measurement(what, 1e3 * traced, "ms", "forward", 1e3 * plain, traced / plain, MOST_FORWARD_PASSES)

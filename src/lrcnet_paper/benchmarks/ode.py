@@ -1,8 +1,8 @@
-"""A training iteration of the Neural-ODE tasks: LRC and Neural ODE, beside a Neural ODE by torchdiffeq alone.
+"""A training iteration of the Neural-ODE tasks: LRC and Neural ODE against a Neural ODE by torchdiffeq alone.
 
-The iteration is the trainer's own: a batch drawn, loss, gradients, optimiser, constraints. Dormand-Prince needs more
-steps as a field takes shape, so all have trained for a while before they are timed. One thread: the networks are too
-small to share.
+The iteration is the trainer's own: it draws a batch and computes loss, gradients, optimiser step and constraints.
+Dormand-Prince needs more steps as a field takes shape, so all networks train for a while before they are timed. One
+thread is used, because the networks are too small to share among several.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ def measure() -> list[Measurement]:
         torch.set_num_threads(threads)
 
 
-# (model, backend): a plain backend leaves the gradient to autograd, step after step.
+# (model, backend); the reference backend leaves the gradient to autograd, one solver step after another.
 OURS = (("lrc-s", "auto"), ("lrc-a", "auto"), ("neural-ode", "auto"))
 PLAIN = ("neural-ode", "reference")
 LABELS = {"lrc-s": "LRC-S", "lrc-a": "LRC-A", "neural-ode": "Neural ODE"}
@@ -38,20 +38,20 @@ def _iterations(variant: str) -> list[Measurement]:
     sides = (*OURS, PLAIN)
     seconds = best_in_turn(*(_trainer(variant, *side) for side in sides), repeats=4, rounds=3)
     ms = dict(zip(sides, (1e3 * s / ITERATIONS for s in seconds), strict=True))
-    found = []
+    measurements = []
     for side in OURS:
         name = side[0]
         goal = NEURAL_ODE_MS if name == "neural-ode" else LRC_MS
         what = f"{LABELS[name]}, {variant}, one training iteration"
-        found += [
+        measurements += [
             Measurement(what, ms[side], "ms", "goal", goal, ms[side] / goal, 1.0),
             Measurement(what, ms[side], "ms", "Neural ODE by torchdiffeq alone", ms[PLAIN], ms[side] / ms[PLAIN]),
         ]
-    return found
+    return measurements
 
 
 def _trainer(variant: str, name: str, backend: str = "auto") -> Callable[[], object]:
-    """Trains further by ITERATIONS at each call, BEFORE of them at once."""
+    """Train for `BEFORE` iterations and return a function that trains for `ITERATIONS` more at each call."""
     from lightning.fabric import Fabric
 
     from lrcnet_paper.training.loop import train_steps

@@ -1,4 +1,4 @@
-"""`lrcnet data`: what data the tasks need, where it is, and getting it from its official source."""
+"""`lrcnet data`: list the data that the tasks need and its local state, or download it from its official source."""
 
 import argparse
 
@@ -10,28 +10,29 @@ STATES = {"intact": "intact", "other": "here, with another checksum", "missing":
 
 def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="list|get", required=True)
-    actions.add_parser("list", help="what each task needs, and what is here").add_argument(
-        "--data", metavar="DIR", help="where to look (default: $LRCNET_DATA, then the cache)"
+    actions.add_parser("list", help="files that each task needs, and their local state").add_argument(
+        "--data", metavar="DIR", help="folder to search (default: $LRCNET_DATA, then the cache)"
     )
     get = actions.add_parser("get", help="download, check and unpack the data of one task")
-    get.add_argument("name", help="the task, as `lrcnet data list` names it")
-    get.add_argument("--data", metavar="DIR", help="where to put it (default: $LRCNET_DATA, then the cache)")
+    get.add_argument("name", help="name of the task, as in `lrcnet data list`")
+    get.add_argument("--data", metavar="DIR", help="folder to fill (default: $LRCNET_DATA, then the cache)")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from lrcnet_paper.tasks import download, sources
+    from lrcnet_paper.tasks import data_folders, download, sources
 
     if arguments.action == "get":
         folder = download.get(arguments.name, arguments.data)
         print(f"{arguments.name} is in {folder}")
         return 0
-    print(f"looked in {', then '.join(map(str, sources.search_path(arguments.data)))}")
+    print(f"looked in {', then '.join(map(str, data_folders.search_path(arguments.data)))}")
     for name, source in sources.SOURCES.items():
         print(f"{name}: {source.citation}")
         print(f"  home page: {source.homepage}")
         print(f"  licence: {source.licence}")
-        states = download.status(name, arguments.data)
+        states = download.file_states(name, arguments.data)
         for file in source.files:
             print(f"  {file.name}, {file.megabytes:g} MB: {STATES[states[file.name]]}")
-        print(f"  variants that can be read: {', '.join(download.readable(name, arguments.data)) or 'none'}")
+        variants = download.available_variants(name, arguments.data)
+        print(f"  variants that can be read: {', '.join(variants) or 'none'}")
     return 0

@@ -1,7 +1,7 @@
-"""Worlds to keep a lane in. Our own has roads, a car, an expert and a camera: batched, in torch alone, without networks.
+"""Worlds to keep a lane in: our own (roads, a car, an expert, a camera; batched, in torch alone), VISTA and CarRacing.
 
-`environment` makes it a gymnasium environment and `real_recordings` reads recordings of real cars (both need the extra
-`driving`). `make_world` also makes VISTA and CarRacing (each needs an extra of its own).
+No network is known here. `environment` makes our own world a gymnasium environment, and `real_recordings` reads
+recordings of real cars; both need the extra `driving`. VISTA and CarRacing need an extra each.
 """
 
 from lrcnet_paper.driving.appearance import Appearance, sample_appearances
@@ -9,11 +9,13 @@ from lrcnet_paper.driving.camera import HEIGHT, WIDTH, Camera
 from lrcnet_paper.driving.closed_loop import DriveOutcomes, PolicyStep, add_noise, drive
 from lrcnet_paper.driving.drivable import Drivable, Situation
 from lrcnet_paper.driving.expert import Expert
-from lrcnet_paper.driving.recording import DriveRecording, open_recording, record
+from lrcnet_paper.driving.expert_drive import ExpertStep, expert_drive
+from lrcnet_paper.driving.expert_recording import record
+from lrcnet_paper.driving.recording import DriveRecording, open_recording
 from lrcnet_paper.driving.road import LANE_WIDTH, ROAD_WIDTH, Road, roads_from_curvature, sample_roads
 from lrcnet_paper.driving.vehicle import ARRIVED, LEFT_ROAD, RUNNING, STEP, TURNED_AWAY, State, advance
 from lrcnet_paper.driving.windows import Windows
-from lrcnet_paper.driving.world import ExpertStep, World, expert_drive
+from lrcnet_paper.driving.world import World
 from lrcnet_paper.driving.worlds import make_world
 from lrcnet_paper.road_seeds import split_roads
 

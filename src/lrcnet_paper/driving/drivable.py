@@ -1,11 +1,12 @@
-"""What a world must offer to be driven in: pictures, a step, where the cars are, and what its own driver would do.
+"""The contract of a world to drive in, and the checks of arguments that all worlds share.
 
-Everything is batched: a world of one car has a batch of one. Lengths in metres, angles in radians, curvature in 1/m,
-left is positive.
+Everything is batched: a world of one car has a batch of one. Lengths are in metres, angles in radians, curvature in
+1/m; left is positive.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -14,15 +15,15 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Situation:
-    """Where the cars are, each (batch,) in float64; what a world does not know is NaN.
+    """Position and motion of the cars, each (batch,) in float64; NaN where a world does not know the quantity.
 
     Attributes:
-        offset: from the path that the world's own driver takes, m, left positive.
-        heading: against the direction of that path, rad.
+        offset: distance from the expert's path, m, left positive.
+        heading: angle against the direction of that path, rad.
         speed: m/s.
-        road_curvature: of that path under the car, 1/m.
-        x, y: on the map, m.
-        direction: on the map, counter-clockwise from the x axis, rad.
+        road_curvature: curvature of that path under the car, 1/m.
+        x, y: position on the map, m.
+        direction: direction on the map, counter-clockwise from the x axis, rad.
     """
 
     offset: Tensor
@@ -38,35 +39,57 @@ class Drivable(Protocol):
     """A world with cars in it."""
 
     def __len__(self) -> int:
-        """Cars."""
+        """Return the number of cars."""
         ...
 
     def frames(self) -> Tensor:
-        """What the cars see, (batch, 48, 160, 3), uint8, RGB."""
+        """Render the camera frames of all cars, (batch, 48, 160, 3), uint8, RGB."""
         ...
 
     def situation(self) -> Situation:
-        """Where the cars are now."""
+        """Return the present position and motion of the cars."""
         ...
 
     def status(self) -> Tensor:
-        """vehicle.RUNNING, LEFT_ROAD, TURNED_AWAY or ARRIVED of each car, (batch,)."""
+        """Return vehicle.RUNNING, LEFT_ROAD, TURNED_AWAY or ARRIVED for each car, (batch,)."""
         ...
 
     def advice(self) -> Tensor:
-        """The curvature that the world's own driver would steer now, 1/m, (batch,)."""
+        """Return the curvature that the world's expert would steer now, 1/m, (batch,)."""
         ...
 
     def step(self, action: Tensor) -> Tensor:
-        """1/30 s further with these curvatures, 1/m, (batch,); returns `status`. Who has ended stays there."""
+        """Advance every car by 1/30 s. Cars whose drive has ended do not move.
+
+        Args:
+            action: curvature to steer, 1/m, (batch,).
+
+        Returns:
+            The `status` after the step.
+
+        Raises:
+            ValueError: for an action of another shape.
+        """
         ...
 
     def centre_line(self, car: int) -> Tensor:
-        """The path of the world's own driver on the map, (point, 2), m."""
+        """Return the path that the expert follows on the map, (point, 2), m."""
         ...
 
 
 def check_action(action: Tensor, cars: int) -> None:
-    """Refuses an action of another shape than one curvature per car."""
+    """Raise a ValueError unless an action has one curvature per car."""
     if action.shape != (cars,):
         raise ValueError(f"action must have shape ({cars},), one curvature per car, but has {tuple(action.shape)}")
+
+
+def check_not_empty(name: str, values: Sized, unit: str, advice: str) -> None:
+    """Raise a ValueError if an argument that lists episodes, roads or folders is empty."""
+    if not len(values):
+        raise ValueError(f"{name} must name at least one {unit}, but are empty; {advice}")
+
+
+def check_length(length: float) -> None:
+    """Raise a ValueError if a drive is shorter than 1 m."""
+    if not length >= 1:
+        raise ValueError(f"length must be at least 1 m, but is {length}; ask for a longer drive")

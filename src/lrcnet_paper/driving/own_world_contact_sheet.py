@@ -27,11 +27,11 @@ SCENES: dict[str, tuple[float, float, float, float, float]] = {
 START = 20.0
 
 
-def scene(name: str) -> tuple[Road, State]:
-    """The road of a scene, (1, grid), and the car 10 m before its bend."""
+def make_scene(name: str) -> tuple[Road, State]:
+    """Make the road of a scene, (1, grid), and the car 10 m before its bend."""
     first, second, wear, offset, heading = SCENES[name]
     arc = torch.arange(2 * SIGHT, dtype=torch.float64)
-    # Clothoids lead in over 12 m, and from one bend into the next over 24 m.
+    # Clothoids lead into the first bend over 12 m, and from one bend into the next over 24 m.
     bend = first * ((arc - START - 6) / 12).clamp(0, 1)
     if second:
         bend = bend + (second - first) * ((arc - START - 45) / 24).clamp(0, 1)
@@ -40,28 +40,28 @@ def scene(name: str) -> tuple[Road, State]:
     return road, State(*place)
 
 
-def sheet(looks: int = 2) -> Tensor:
-    """Every scene in summer and winter, each under some looks, (rows * 48, columns * 160, 3), uint8."""
+def contact_sheet(appearances: int = 2) -> Tensor:
+    """Render every scene in summer and winter, each in some appearances, (rows * 48, columns * 160, 3), uint8."""
     rows = []
     for name in SCENES:
-        road, state = scene(name)
+        road, state = make_scene(name)
         row = []
         for season in ("summer", "winter"):
-            for seed in range(looks):
-                look = sample_appearances([100 + 17 * seed + len(name)], season)
-                row.append(Camera(road, look).frames(state)[0])
+            for number in range(appearances):
+                appearance = sample_appearances([100 + 17 * number + len(name)], season)
+                row.append(Camera(road, appearance).frames(state)[0])
         rows.append(torch.cat(row, 1))
     return torch.cat(rows)
 
 
-def write(path: Path, scale: int = 2) -> None:
-    """Writes the sheet as a PNG, enlarged by a whole number."""
+def write_enlarged(image: Tensor, path: Path, scale: int = 2) -> None:
+    """Write an image (row, column, 3) as a PNG of 256 colours, enlarged by a whole number."""
     from PIL import Image
 
-    picture = sheet().repeat_interleave(scale, 0).repeat_interleave(scale, 1)
-    Image.fromarray(picture.numpy()).quantize(256).save(path, optimize=True)
+    large = image.repeat_interleave(scale, 0).repeat_interleave(scale, 1)
+    Image.fromarray(large.numpy()).quantize(256).save(path, optimize=True)
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1] if len(sys.argv) > 1 else "driving.png"))
+    write_enlarged(contact_sheet(), Path(sys.argv[1] if len(sys.argv) > 1 else "driving.png"))
     print(f"{len(SCENES)} scenes of {HEIGHT}x{WIDTH} pixels in each season")

@@ -1,4 +1,4 @@
-"""Closed tracks given by points, made into roads: a smooth middle line with its direction, curvature and speed."""
+"""Closed race tracks given by points, made into roads: a smooth centre line with its direction, curvature and speed."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _SMOOTHING = 2.5
 
 
 def road_along_loop(points: NDArray[np.float64], *, length: float, cruise: float, before: float = 0.0) -> Road:
-    """A road along a closed track, as many laps as its length needs.
+    """Make a road along a closed track, over as many laps as its length needs.
 
     Args:
-        points: of the middle line in the driver's order, the last one before the first one again, (point, 2), m.
-        length: m to drive.
+        points: points of the centre line in driving order, (point, 2), m; the first one is not repeated at the end.
+        length: distance to drive, m.
         cruise: speed on a straight, m/s; bends are taken with at most 2.5 m/s² sideways.
-        before: the road begins so far before the first point, m.
+        before: distance before the first point at which the road begins, m.
 
     Returns:
         One road, (1, grid), in the coordinates of the points.
     """
-    fine = _resampled(points, _FINE)
+    fine = _resample(points, _FINE)
     rate = np.fft.fftfreq(len(fine), _FINE)
     blur = np.exp(-2 * (np.pi * rate * _SMOOTHING) ** 2)
     smooth = np.fft.ifft(np.fft.fft(fine[:, 0] + 1j * fine[:, 1]) * blur)
@@ -41,21 +41,25 @@ def road_along_loop(points: NDArray[np.float64], *, length: float, cruise: float
     grid = np.arange(int(length / GRID) + SIGHT + 1) * GRID - before
     laps, within = np.divmod(grid, lap)
 
-    def at(column: NDArray[np.float64], gain: float = 0.0) -> NDArray[np.float64]:
-        """A quantity that grows by `gain` per lap."""
+    def at_grid(column: NDArray[np.float64], gain: float = 0.0) -> NDArray[np.float64]:
+        """Interpolate a quantity that grows by `gain` per lap."""
         once: NDArray[np.float64] = np.interp(within, np.append(arc, lap), np.append(column, column[0] + gain))
         return once + gain * laps
 
-    heading = at(direction, turn)
+    heading = at_grid(direction, turn)
     curvature = np.gradient(heading, GRID)
-    road = roads_from_curvature(_row(curvature), cruise=cruise)
+    road = roads_from_curvature(_as_table(curvature), cruise=cruise)
     return dataclasses.replace(
-        road, direction=_row(heading), x=_row(at(fine[:, 0])), y=_row(at(fine[:, 1])), length=float(length)
+        road,
+        direction=_as_table(heading),
+        x=_as_table(at_grid(fine[:, 0])),
+        y=_as_table(at_grid(fine[:, 1])),
+        length=float(length),
     )
 
 
 def join_roads(roads: list[Road]) -> Road:
-    """A batch out of roads of one length and batch size 1."""
+    """Join roads of one length and batch size 1 into a batch."""
     tables = {
         field.name: torch.cat([getattr(road, field.name) for road in roads])
         for field in dataclasses.fields(Road)
@@ -64,12 +68,12 @@ def join_roads(roads: list[Road]) -> Road:
     return Road(roads[0].length, **tables)
 
 
-class Follower:
-    """Finds cars again on their roads, each from where it was seen last.
+class RoadTracker:
+    """Finds the places of cars on their roads, each near the place where it was last.
 
     Args:
-        road: under the cars.
-        reach: how far a car may have moved between two looks, m.
+        road: roads under the cars.
+        reach: largest distance that a car moves between two calls, m.
     """
 
     def __init__(self, road: Road, *, reach: int = 4) -> None:
@@ -77,7 +81,7 @@ class Follower:
         self._last = torch.zeros(len(road), dtype=torch.long)
 
     def find(self, x: Tensor, y: Tensor, direction: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Arc length (m), offset (m) and heading error (rad) of cars at a place on the map, all (batch,)."""
+        """Find arc length (m), offset (m) and heading error (rad) of cars at places on the map, all (batch,)."""
         road = self._road
         window = self._last[:, None] + torch.arange(-self._reach, self._reach + 1)
         window = window.clamp(0, road.x.shape[1] - 2)
@@ -85,7 +89,7 @@ class Follower:
         self._last = window.gather(1, gap.argmin(1, keepdim=True))[:, 0]
         arc = self._last.double() * GRID
         for _ in range(2):
-            # Along the tangent, shortened or lengthened as the bend is narrower or wider where the car is.
+            # Move along the tangent; the step is scaled because a bend is narrower or wider where the car is.
             nearest = [road.at(table, arc) for table in (road.x, road.y, road.direction, road.curvature)]
             cos, sin = nearest[2].cos(), nearest[2].sin()
             beyond = (x - nearest[0]) * cos + (y - nearest[1]) * sin
@@ -96,14 +100,15 @@ class Follower:
         return arc, offset, torch.remainder(direction - ahead + torch.pi, 2 * torch.pi) - torch.pi
 
 
-def _row(values: NDArray[np.float64]) -> Tensor:
+def _as_table(values: NDArray[np.float64]) -> Tensor:
+    """Convert numbers over the grid to a table of one road, (1, grid)."""
     return torch.from_numpy(np.ascontiguousarray(values, dtype=np.float64))[None]
 
 
-def _resampled(points: NDArray[np.float64], spacing: float) -> NDArray[np.float64]:
-    """Points of a closed line about `spacing` apart."""
+def _resample(points: NDArray[np.float64], spacing: float) -> NDArray[np.float64]:
+    """Return points of a closed line about `spacing` apart."""
     closed = np.concatenate([points, points[:1]])
     arc = np.concatenate([[0.0], np.linalg.norm(np.diff(closed, axis=0), axis=1).cumsum()])
     count = round(float(arc[-1]) / spacing)
-    wanted = np.arange(count) * (arc[-1] / count)
-    return np.stack([np.interp(wanted, arc, closed[:, 0]), np.interp(wanted, arc, closed[:, 1])], 1)
+    at = np.arange(count) * (arc[-1] / count)
+    return np.stack([np.interp(at, arc, closed[:, 0]), np.interp(at, arc, closed[:, 1])], 1)

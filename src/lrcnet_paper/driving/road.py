@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from lrcnet_paper.driving.drivable import check_length
 from lrcnet_paper.driving.seeded_random import between, uniforms
 
 LANE_WIDTH = 3.5
@@ -123,8 +124,7 @@ def sample_roads(seeds: Sequence[int], length: float = 1000.0) -> Road:
     >>> road.curvature.shape
     torch.Size([3, 561])
     """
-    if not length >= 1:
-        raise ValueError(f"length must be at least 1 m, but is {length}; ask for a longer road")
+    check_length(length)
     points = int(length / GRID) + SIGHT + 1
     grid = torch.arange(points, dtype=torch.float64) * GRID
     knots, values = _clothoids(seeds, grid[-1].item())

@@ -53,7 +53,7 @@ def _silent(message: str) -> None:
 
 
 @cache
-def simulator() -> Any:
+def load_vista() -> Any:
     """Their package, ready to use.
 
     Raises:
@@ -69,7 +69,7 @@ def simulator() -> Any:
             warnings.simplefilter("ignore")
             for name in ("imageio_ffmpeg", "vista"):
                 importlib.import_module(name)
-            _mend()
+            _patch_vista()
     except ModuleNotFoundError as error:
         raise ImportError(f"{MISSING} ({error})") from error
     except (ImportError, AttributeError, OSError) as error:
@@ -80,7 +80,7 @@ def simulator() -> Any:
     return importlib.import_module("vista")
 
 
-def _mend() -> None:
+def _patch_vista() -> None:
     def part(name: str) -> Any:
         return importlib.import_module(f"vista.{name}")
 

@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lrcnet_paper.driving.camera import CAMERA_HEIGHT, FOCAL, HEIGHT, HORIZON, WIDTH, Camera, Lens
-from lrcnet_paper.driving.recording import FolderPath
+from lrcnet_paper.driving.expert_drive import expert_drive
+from lrcnet_paper.driving.recording import FolderPath, mark_finished
 from lrcnet_paper.driving.vehicle import STEP
 from lrcnet_paper.driving.vista_video import write_video
-from lrcnet_paper.driving.world import World, expert_drive
+from lrcnet_paper.driving.world import World
 
 CAMERA = "camera_front"
 FILES = (f"{CAMERA}.avi", f"{CAMERA}.csv", "speed.csv", "imu.csv", "params.xml")
@@ -74,9 +75,7 @@ def record_trace(
     turned = np.diff([*direction, world.situation().direction.item()])
     _write_numbers(target, np.array(speed), turned / STEP)
     _write_camera(target / "params.xml")
-    half_done = target / "trace.json.part"
-    half_done.write_text(json.dumps(settings) + "\n")
-    half_done.replace(done)
+    mark_finished(done, settings)
     return target
 
 

@@ -1,4 +1,4 @@
-"""The files that `lrcnet reproduce` leaves of an artefact: pictures, tables and a page of Markdown."""
+"""The files that `lrcnet reproduce` writes for an artefact: pictures, tables and a Markdown page."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from lrcnet_paper.report.assemble import ArtefactSection, claims_table
 
 
 def write_folder(section: ArtefactSection, out: str | os.PathLike[str]) -> list[Path]:
-    """Writes `OUT/<artefact>/`: each picture as PNG and SVG, each table as CSV, all tables as Markdown."""
+    """Write `OUT/<artefact>/`: each picture as PNG and SVG, each table as CSV, everything as Markdown."""
     folder = Path(out) / section.name
     folder.mkdir(parents=True, exist_ok=True)
     rendered = section.rendered
-    shown = [*([claims_table(rendered.claims)] if rendered.claims else []), *rendered.tables]
+    all_tables = [*([claims_table(rendered.claims)] if rendered.claims else []), *rendered.tables]
     written = []
-    for table in shown:
+    for table in all_tables:
         path = folder / f"{table.name}.csv"
         path.write_text(tables.to_csv(table), encoding="utf-8")
         written.append(path)
     for picture in rendered.pictures:
         written += figures.save(picture, folder)
-    text = [f"# {section.title}", *(tables.to_markdown(table) for table in shown)]
+    text = [f"# {section.title}", *(tables.to_markdown(table) for table in all_tables)]
     text += [f"![{picture.alt}]({picture.name}.svg)\n\n{picture.caption}" for picture in rendered.pictures]
     text += [f"Not drawn: {reason}." for reason in rendered.skipped]
     page = folder / "README.md"

@@ -1,4 +1,4 @@
-"""What a report holds: the rendered artefacts, and where and how their runs were made."""
+"""The content of a report: the rendered artefacts, and where and how their runs were made."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WORDS = ("better", "reproduced", "not reached", "refuted", "open")
 
 @dataclass(frozen=True)
 class ArtefactSection:
-    """An artefact in a report."""
+    """An artefact with its content, as one section of a report."""
 
     name: str
     title: str
@@ -24,7 +24,7 @@ class ArtefactSection:
 
 
 def assemble(runs: Sequence[FinishedRun], names: Sequence[str] | None = None) -> list[ArtefactSection]:
-    """Renders artefacts, all of them or the named ones, in the project's order."""
+    """Render all artefacts or the named ones, in the order of `artefacts.ARTEFACTS`."""
     wanted = list(paper.ARTEFACTS) if names is None else [name for name in paper.ARTEFACTS if name in names]
     sections = []
     for name in wanted:
@@ -34,13 +34,13 @@ def assemble(runs: Sequence[FinishedRun], names: Sequence[str] | None = None) ->
 
 
 def verdict_counts(sections: Sequence[ArtefactSection]) -> dict[str, int]:
-    """How many claims got each word, in the order of `WORDS`."""
+    """Count the claims of each verdict, in the order of `WORDS`."""
     counted: Counter[str] = Counter(claim.verdict.word for section in sections for claim in section.rendered.claims)
     return {word: counted[word] for word in WORDS}
 
 
 def claims_table(claims: Sequence[Claim]) -> Table:
-    """Claims as a table."""
+    """Return the claims as a table."""
     return Table(
         "claims",
         "Claims",
@@ -50,7 +50,7 @@ def claims_table(claims: Sequence[Claim]) -> Table:
 
 
 def environment_tables(runs: Sequence[FinishedRun]) -> list[Table]:
-    """Machines, versions, and the number of runs on each."""
+    """Return tables of the machines and the versions, with the number of runs on each."""
     machines: Counter[tuple[Cell, ...]] = Counter()
     versions: Counter[str] = Counter()
     for run in runs:
@@ -69,14 +69,16 @@ def environment_tables(runs: Sequence[FinishedRun]) -> list[Table]:
 
 
 def commands(runs: Sequence[FinishedRun]) -> list[str]:
-    """The command of each run, each once."""
+    """Return the command of each run, without duplicates."""
     return list(dict.fromkeys(run.result.command for run in runs))
 
 
-EVERYTHING = "Everything at once, each run at its budget's full length (a shorter run's own command has an --epochs):"
+EVERYTHING = (
+    "Everything at once, each run at the full length of its budget (shorter runs have --epochs in their command):"
+)
 
 
 def reproduce_commands(runs: Sequence[FinishedRun]) -> list[str]:
-    """The commands that make them all: one per budget that they have, the one with most runs first."""
+    """Return the commands that repeat all runs: one per budget, the budget with most runs first."""
     budgets = Counter(run.result.budget for run in runs if run.result.budget != "custom")
     return [f"lrcnet reproduce --budget {budget}" for budget, _ in budgets.most_common()]

@@ -1,4 +1,4 @@
-"""Curves over time and a map, as HTML that keeps its letters' size at any width: no script draws them."""
+"""Curves over time and a map as HTML; the text keeps its size at any width, and no script is needed to draw them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ Floats = NDArray[np.float64]
 
 WIDE, HIGH = 1000.0, 100.0
 MARGIN = 1.03
-"""The time axis is longer than the drive by this, so that the mark at its end can be seen."""
+"""Length of the time axis over that of the drive; it leaves room for the mark at the end."""
 FLATTEST, TALLEST = 2.6, 1.5
+"""Largest and smallest width of a map over its height."""
 
 
 @dataclass(frozen=True)
 class Curve:
-    """A line in a chart: its words, the class that colours it, and its values, one per step."""
+    """A line in a chart: its label, the CSS class that colours it, and its values, one per step."""
 
     label: str
     kind: str
@@ -30,7 +31,7 @@ class Curve:
 
 
 def round_steps(low: float, high: float, most: int = 5) -> list[float]:
-    """Round numbers from low to high, at most so many steps apart.
+    """Return round numbers from low to high with at most `most` intervals between them.
 
     Example:
         >>> round_steps(-0.9, 2.1)
@@ -42,7 +43,7 @@ def round_steps(low: float, high: float, most: int = 5) -> list[float]:
 
 
 def round_length(least: float) -> float:
-    """The smallest of 1, 2, 5 times a power of ten that is not below.
+    """Return the smallest of 1, 2 and 5 times a power of ten that is at least `least`.
 
     Example:
         >>> round_length(0.03), round_length(51.0)
@@ -59,22 +60,22 @@ def chart(
     curves: Sequence[Curve],
     *,
     seconds: float,
-    shown: Floats,
+    covered: Floats,
     least: float,
     limits: Sequence[float] = (),
 ) -> str:
-    """Curves over time.
+    """Draw curves over time.
 
     Args:
-        name: the figure's id.
-        title, unit: what is drawn.
-        curves: NaN leaves a gap.
-        seconds: of the drive; the axis is a little longer.
-        shown: values that the axis covers; curves may leave it.
-        least: what it covers at least.
-        limits: heights of dotted lines.
+        name: id of the figure.
+        title, unit: heading of the chart.
+        curves: the curves; NaN leaves a gap.
+        seconds: length of the drive; the axis is a little longer.
+        covered: values that the vertical axis must cover; curves may leave it.
+        least: smallest range of the vertical axis.
+        limits: heights of dotted lines, beyond which the drive ends.
     """
-    low, high = _range(np.concatenate([shown, np.array(limits, float)]), least)
+    low, high = _range(np.concatenate([covered, np.array(limits, float)]), least)
 
     def down(values: Floats) -> Floats:
         return HIGH * (high - values) / (high - low)
@@ -103,11 +104,11 @@ def chart(
 
 
 MARKS = '<i class="end"></i><i class="cursor"></i>'
-"""Where the drive ended, and where the replay is."""
+"""Marks of the end of the drive and of the present moment of the replay."""
 
 
 def time_axis(seconds: float) -> str:
-    """Labels below a plot."""
+    """Return the time labels below a plot."""
     span = seconds * MARGIN
     marks = "".join(
         f'<span class="{"odd" if k % 2 else "even"}" style="left:{100 * t / span:.2f}%">{t:g} s</span>'
@@ -118,33 +119,41 @@ def time_axis(seconds: float) -> str:
 
 @dataclass(frozen=True)
 class Map:
-    """A map's frame and what is drawn in it, turned so that it is wider than high; m, y downwards as on a screen."""
+    """A map of the road and the drive, turned so that it is wider than high; in m, y downwards as on a screen.
+
+    Attributes:
+        box: left, top, width and height.
+        centre_line, driven: SVG paths of the expert and of the car.
+        x, y, direction: position and direction of the car, (step,).
+        bar: length of the scale bar.
+    """
 
     box: tuple[float, float, float, float]
-    middle: str
-    way: str
+    centre_line: str
+    driven: str
     x: Floats
     y: Floats
     direction: Floats
     bar: float
 
     @property
-    def share(self) -> float:
-        """The scale bar's part of the width."""
+    def bar_share(self) -> float:
+        """Length of the scale bar over the width of the map."""
         return self.bar / self.box[2]
 
 
-def make_map(middle: Floats, x: Floats, y: Floats, direction: Floats) -> Map:
-    """Lays out a map.
+def make_map(centre_line: Floats, x: Floats, y: Floats, direction: Floats) -> Map:
+    """Lay out a map.
 
     Args:
-        middle: (point, 2), m.
-        x, y, direction: of the car, (step,), m and rad counter-clockwise from the x axis.
+        centre_line: the expert's path, (point, 2), m.
+        x, y, direction: position (m) and direction (rad, counter-clockwise from the x axis) of the car, (step,).
     """
-    points = np.concatenate([middle, np.stack([x, y], 1)])
+    points = np.concatenate([centre_line, np.stack([x, y], 1)])
     wide, high = np.ptp(points, axis=0)
     if high > wide:
-        middle, x, y, direction = np.stack([middle[:, 1], -middle[:, 0]], 1), y, -x, direction - math.pi / 2
+        centre_line = np.stack([centre_line[:, 1], -centre_line[:, 0]], 1)
+        x, y, direction = y, -x, direction - math.pi / 2
         points = np.stack([points[:, 1], -points[:, 0]], 1)
     (left, bottom), (right, top) = points.min(0), points.max(0)
     edge = max(0.06 * (right - left), 6.0)
@@ -153,7 +162,7 @@ def make_map(middle: Floats, x: Floats, y: Floats, direction: Floats) -> Map:
     box = ((left + right - wide) / 2, -(bottom + top + high) / 2, wide, high)
     return Map(
         (float(box[0]), float(box[1]), float(box[2]), float(box[3])),
-        _path(middle[:, 0], -middle[:, 1], 2),
+        _path(centre_line[:, 0], -centre_line[:, 1], 2),
         _path(x, -y, 2),
         x,
         -y,
@@ -163,7 +172,7 @@ def make_map(middle: Floats, x: Floats, y: Floats, direction: Floats) -> Map:
 
 
 def _range(values: Floats, least: float) -> tuple[float, float]:
-    """From below the lowest value to above the highest; `least` apart at least."""
+    """Return limits just below the lowest and just above the highest value, at least `least` apart."""
     known = values[np.isfinite(values)]
     low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
     edge = max(least - (high - low), 0.0) / 2 + 0.06 * max(high - low, least)
@@ -171,7 +180,7 @@ def _range(values: Floats, least: float) -> tuple[float, float]:
 
 
 def _path(across: Floats, down: Floats, digits: int = 1) -> str:
-    """A line through points, with a gap where a coordinate is not finite."""
+    """Return the SVG path through points, with a gap where a coordinate is not finite."""
     words, pen = [], "M"
     for x, y in zip(across.tolist(), down.tolist(), strict=True):
         if not math.isfinite(x + y):

@@ -1,4 +1,4 @@
-// Replays a drive: one moment, `now` in seconds, decides everything that is shown.
+// Replay a drive: the present moment, `now` in seconds, determines everything on the page.
 "use strict";
 (() => {
   const find = (id) => document.getElementById(id);
@@ -7,65 +7,68 @@
   const duration = steps * drive.step;
   const main = find("drive"), scrub = find("scrub"), play = find("play"), rate = find("rate");
   const attention = find("attention"), over = find("over");
-  const seen = [...document.querySelectorAll("img.seen")], looked = [...document.querySelectorAll("img.looked")];
+  const frameSheets = [...document.querySelectorAll("img.frame-sheet")];
+  const attentionSheets = [...document.querySelectorAll("img.attention-sheet")];
   const picture = find("picture").getContext("2d", { willReadFrequently: true });
   const { width, height } = picture.canvas;
   const scratch = document.createElement("canvas");
   scratch.width = width;
   scratch.height = height;
   const overlay = scratch.getContext("2d", { willReadFrequently: true });
-  let now = 0, playing = false, before = null;
+  let now = 0, playing = false, lastTick = null;
 
   const stepOf = (time) => Math.min(steps, Math.floor(time / drive.step + 1e-6));
-  const pictureOf = (step) => Math.min(drive.pictures - 1, Math.floor(step / drive.every));
+  const frameOf = (step) => Math.min(drive.frames - 1, Math.floor(step / drive.interval));
 
-  function place(sheets, number, target, x, y) {
+  // Draw one frame of the sheets onto a canvas.
+  function drawFrame(sheets, number, target) {
     const perSheet = drive.columns * drive.rows, sheet = sheets[Math.floor(number / perSheet)];
     const k = number % perSheet;
     const left = (k % drive.columns) * width, top = Math.floor(k / drive.columns) * height;
-    target.drawImage(sheet, left, top, width, height, x, y, width, height);
+    target.drawImage(sheet, left, top, width, height, 0, 0, width, height);
   }
 
   function drawPicture(number) {
-    place(seen, number, picture, 0, 0);
+    drawFrame(frameSheets, number, picture);
     if (!attention || !attention.checked) return;
-    place(looked, number, overlay, 0, 0);
+    drawFrame(attentionSheets, number, overlay);
     const pixels = overlay.getImageData(0, 0, width, height), bytes = pixels.data;
     for (let i = 0; i < bytes.length; i += 4) {
-      bytes[i + 3] = bytes[i] * 0.85;  // the more attention, the less one sees through it
+      bytes[i + 3] = bytes[i] * 0.85;  // more attention is more opaque
       bytes[i] = 214; bytes[i + 1] = 0; bytes[i + 2] = 140;
     }
     overlay.putImageData(pixels, 0, 0);
     picture.drawImage(scratch, 0, 0);
   }
 
-  // The driven path as text, and where in it each step ends: a part of the path is a part of the text.
-  let way = "";
-  const ends = drive.x.map((x, k) => (way += (k ? "L" : "M") + x + " " + drive.y[k]).length);
-  const ways = document.querySelectorAll(".way"), car = document.querySelector("#map .car");
+  // The driven path as text and the length of the text after each step: the path until a step is a prefix of the text.
+  let driven = "";
+  const ends = drive.x.map((x, k) => (driven += (k ? "L" : "M") + x + " " + drive.y[k]).length);
+  const drivenPaths = document.querySelectorAll("path.driven"), car = document.querySelector("#map .car");
   const worlds = document.querySelectorAll("#close .world");
 
   function drawMaps(step) {
     const x = drive.x[step], y = drive.y[step], direction = drive.direction[step];
     if (x === null || y === null) return;
-    ways.forEach((path) => path.setAttribute("d", way.slice(0, ends[step])));
+    drivenPaths.forEach((path) => path.setAttribute("d", driven.slice(0, ends[step])));
     car.setAttribute("transform", `translate(${x} ${y}) rotate(${-direction})`);
-    const turned = `rotate(${direction - 90}) translate(${-x} ${-y})`;
-    worlds.forEach((part) => part.setAttribute("transform", turned));
+    const aroundCar = `rotate(${direction - 90}) translate(${-x} ${-y})`;
+    worlds.forEach((part) => part.setAttribute("transform", aroundCar));
   }
 
   const signed = (value, digits) => (value < 0 ? "−" : "+") + Math.abs(value).toFixed(digits);
-  const told = (value, words) => (value === null || value === undefined ? "–" : words(value));
-  const curvature = (value) => told(value, (k) => `${signed(k, 4)} 1/m`);
+  const formatKnown = (value, format) => (value === null || value === undefined ? "–" : format(value));
+  const formatCurvature = (value) => formatKnown(value, (k) => `${signed(k, 4)} 1/m`);
   const side = (value) => (Math.abs(value) < 0.005 ? "" : value > 0 ? " left" : " right");
 
   function drawNumbers(step) {
-    find("time").textContent = `${(step * drive.step).toFixed(1)} of ${duration.toFixed(1)} s`;
-    find("way").textContent = told(drive.way[step], (value) => `${value.toFixed(0)} m`);
-    find("policy").textContent = curvature(drive.action[step]);
-    find("driver").textContent = curvature(drive.advice[step]);
-    find("beside").textContent = told(drive.offset[step], (value) => `${Math.abs(value).toFixed(2)} m${side(value)}`);
-    find("pace").textContent = told(drive.speed[step], (value) => `${value.toFixed(1)} m/s`);
+    find("current-time").textContent = `${(step * drive.step).toFixed(1)} of ${duration.toFixed(1)} s`;
+    find("current-distance").textContent = formatKnown(drive.distance[step], (value) => `${value.toFixed(0)} m`);
+    find("current-policy").textContent = formatCurvature(drive.action[step]);
+    find("current-expert").textContent = formatCurvature(drive.advice[step]);
+    const offset = (value) => `${Math.abs(value).toFixed(2)} m${side(value)}`;
+    find("current-offset").textContent = formatKnown(drive.offset[step], offset);
+    find("current-speed").textContent = formatKnown(drive.speed[step], (value) => `${value.toFixed(1)} m/s`);
   }
 
   function draw() {
@@ -75,7 +78,7 @@
     scrub.value = step;
     scrub.setAttribute("aria-valuetext", `${(step * drive.step).toFixed(1)} seconds`);
     over.hidden = step < steps;
-    drawPicture(pictureOf(step));
+    drawPicture(frameOf(step));
     drawMaps(step);
     drawNumbers(step);
   }
@@ -85,17 +88,18 @@
     draw();
   }
 
-  function tick(moment) {
+  // The browser calls this once per frame of the screen, with a time in milliseconds.
+  function tick(time) {
     if (!playing) return;
-    if (before !== null) go(now + (Number(rate.value) * (moment - before)) / 1000);
-    before = moment;
-    if (now >= duration) return set(false);
+    if (lastTick !== null) go(now + (Number(rate.value) * (time - lastTick)) / 1000);
+    lastTick = time;
+    if (now >= duration) return setPlaying(false);
     requestAnimationFrame(tick);
   }
 
-  function set(on) {
+  function setPlaying(on) {
     playing = on;
-    before = null;
+    lastTick = null;
     play.textContent = on ? "Pause" : "Play";
     play.setAttribute("aria-pressed", String(on));
     if (!on) return;
@@ -103,11 +107,11 @@
     requestAnimationFrame(tick);
   }
 
-  function faster(by) {
+  function changeRate(by) {
     rate.selectedIndex = Math.max(0, Math.min(rate.options.length - 1, rate.selectedIndex + by));
   }
 
-  play.addEventListener("click", () => set(!playing));
+  play.addEventListener("click", () => setPlaying(!playing));
   scrub.addEventListener("input", () => go(Number(scrub.value) * drive.step));
   if (attention) attention.addEventListener("change", draw);
   document.querySelectorAll(".plot").forEach((plot) => {
@@ -121,40 +125,41 @@
 
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const on = event.target instanceof Element ? event.target : document.body;
-    if (on === rate) return;  // it has its own use for arrows and space
-    const little = drive.every * drive.step, by = event.shiftKey ? little : 1;
+    const target = event.target instanceof Element ? event.target : document.body;
+    if (target === rate) return;  // a select element uses arrows and space itself
+    const frame = drive.interval * drive.step, by = event.shiftKey ? frame : 1;
     const keys = {
       ArrowLeft: () => go(stepOf(now) * drive.step - by),
       ArrowRight: () => go(stepOf(now) * drive.step + by),
-      "+": () => faster(1),
-      "-": () => faster(-1),
+      "+": () => changeRate(1),
+      "-": () => changeRate(-1),
       a: () => { if (attention) attention.click(); },
     };
-    if (!on.closest("button, input[type=checkbox]")) keys[" "] = () => set(!playing);
+    // Space presses a focused button or checkbox already.
+    if (!target.closest("button, input[type=checkbox]")) keys[" "] = () => setPlaying(!playing);
     const action = keys[event.key];
     if (!action) return;
     event.preventDefault();
     action();
   });
 
-  // On paper nothing moves: some moments of the drive, side by side.
+  // A printed page shows some moments of the drive side by side.
   function drawFilm() {
-    const film = document.querySelector(".film"), count = Math.min(8, drive.pictures);
+    const film = document.querySelector(".film"), count = Math.min(8, drive.frames);
     for (let k = 0; k < count; k++) {
-      const number = count > 1 ? Math.round((k * (drive.pictures - 1)) / (count - 1)) : 0;
-      const frame = document.createElement("figure"), canvas = document.createElement("canvas");
-      const words = document.createElement("figcaption");
+      const number = count > 1 ? Math.round((k * (drive.frames - 1)) / (count - 1)) : 0;
+      const figure = document.createElement("figure"), canvas = document.createElement("canvas");
+      const caption = document.createElement("figcaption");
       canvas.width = width;
       canvas.height = height;
-      place(seen, number, canvas.getContext("2d"), 0, 0);
-      words.textContent = `${(number * drive.every * drive.step).toFixed(1)} s`;
-      frame.append(canvas, words);
-      film.append(frame);
+      drawFrame(frameSheets, number, canvas.getContext("2d"));
+      caption.textContent = `${(number * drive.interval * drive.step).toFixed(1)} s`;
+      figure.append(canvas, caption);
+      film.append(figure);
     }
   }
 
-  Promise.all([...seen, ...looked].map((image) => image.decode())).then(() => {
+  Promise.all([...frameSheets, ...attentionSheets].map((image) => image.decode())).then(() => {
     drawFilm();
     draw();
     main.dataset.ready = "true";

@@ -1,4 +1,4 @@
-"""One offline page that replays a drive: picture, steering, map and neurons, for phone, desk and paper."""
+"""One offline page that replays a drive: camera, steering, map and neurons, for phone, desk and paper."""
 
 from __future__ import annotations
 
@@ -31,7 +31,11 @@ WORLDS = {
     "carracing": "gymnasium's CarRacing",
 }
 PATHS = {"own": "middle of the lane", "vista": "recorded path", "carracing": "middle of the track"}
-"""What the world's own driver follows."""
+"""The path that the expert of each world follows."""
+CLOSE_UP = (-24, -17, 48, 24)
+"""View box of the close-up, m: left, top, width, height around the car."""
+CLOSE_UP_BAR = 5
+"""Length of its scale bar, m."""
 SPEEDS = ("0.5", "1", "2", "4")
 
 
@@ -41,10 +45,10 @@ class Setting:
 
     Attributes:
         world: "own", "vista" or "carracing".
-        season: as the world was made with it.
-        road: the seed of road and look.
+        season: the season that was asked for.
+        road: seed of the road and its appearance.
         noise: variance of the noise on pixels from 0 to 1.
-        seed: of the noise.
+        seed: seed of the noise.
         trace: name of the user's own trace, which has its own road and season; "" for none.
     """
 
@@ -57,62 +61,64 @@ class Setting:
 
     @property
     def place(self) -> str:
-        """World and road."""
+        """The world and the road."""
         return f"{WORLDS[self.world]}, {f'trace {self.trace}' if self.trace else f'road {self.road}'}"
 
     @property
     def weather(self) -> str:
-        """The season, as far as it is known."""
+        """The season, as far as the world has one."""
         if self.trace:
             return "as recorded"
         return "always summer" if self.world == "carracing" else self.season
 
 
 def write_drive(trained: TrainedNetwork, replay: Replay, setting: Setting, path: str | os.PathLike[str]) -> Path:
-    """Writes the page.
+    """Write the page.
 
     Args:
-        trained: whose drive it is.
+        trained: the network that drove.
         replay: the drive.
-        setting: where it took place.
-        path: of the page.
+        setting: world and conditions of the drive.
+        path: the HTML file.
 
     Raises:
         ValueError: for untrained weights outside the smoke budget.
-        ImportError: without Pillow.
+        ImportError: if Pillow is not installed.
     """
     name = palette.model_label(trained.spec.model)
-    shaken = f"noise of variance {setting.noise:g}" if setting.noise else "no noise"
-    where = f"In {setting.place}; season: {setting.weather}; {shaken}."
+    noise = f"noise of variance {setting.noise:g}" if setting.noise else "no noise"
+    where = f"In {setting.place}; season: {setting.weather}; {noise}."
     title = f"{name} drives"
-    found = charts.make_map(replay.middle, replay.x, replay.y, replay.direction)
+    road_map = charts.make_map(replay.centre_line, replay.x, replay.y, replay.direction)
     return write_page(
         path,
         f"{title}: {replay.ending}",
         f'<header><h1>{escape(title)}</h1><p class="soft">{escape(where)} '
         f"Weights: {escape(format_provenance(provenance_of(trained)))}.</p>{_ending(replay)}</header>"
-        f'<main id="drive" style="--now:0;--end:{100 / charts.MARGIN:.3f}%" class="{_manner(replay)}">'
-        f"<noscript><p class='note'>The picture and the controls need JavaScript; the curves do not.</p></noscript>"
+        f'<main id="drive" style="--now:0;--end:{100 / charts.MARGIN:.3f}%" class="{_outcome(replay)}">'
+        "<noscript><p class='note'>The camera picture and the controls need JavaScript; the curves do not."
+        "</p></noscript>"
         f'<div class="stage"><div class="side">{_player(replay)}{_curves(replay, name)}</div>'
-        f'<div class="side">{_map(found, replay, PATHS[setting.world])}{_neurons(replay)}</div></div>'
+        f'<div class="side">{_map(road_map, replay, PATHS[setting.world])}{_neurons(replay)}</div></div>'
         f"{_facts(trained, replay, setting)}</main>"
         "<footer><p class='soft'>Written by <code>lrcnet drive</code>; the network was trained by "
         f"<code>{escape(trained.spec.command())}</code>.</p></footer>"
-        f"{_sheets(replay)}{_data(replay, found)}<script>{_asset('drive_page.js')}</script>",
+        f"{_sheets(replay)}{_data(replay, road_map)}<script>{_asset('drive_page.js')}</script>",
         css=_asset("drive_page.css"),
     )
 
 
-def _manner(replay: Replay) -> str:
-    return "crashed" if replay.crashed else "unhurt"
+def _outcome(replay: Replay) -> str:
+    """Return the CSS class of the outcome."""
+    return "crashed" if replay.crashed else "safe"
 
 
 def _ending(replay: Replay) -> str:
     mark = "✕" if replay.crashed else "✓"
     return (
-        f'<p class="ending {_manner(replay)}"><span aria-hidden="true">{mark}</span> '
+        f'<p class="ending {_outcome(replay)}"><span aria-hidden="true">{mark}</span> '
         f"<b>{escape(replay.ending[0].upper() + replay.ending[1:])}</b>, {replay.seconds:.1f} s: "
-        f"{escape(REASONS[replay.standing])}.</p>"
+        f"{escape(REASONS[replay.status])}.</p>"
     )
 
 
@@ -128,58 +134,64 @@ def _player(replay: Replay) -> str:
     numbers = "".join(
         f'<div><dt>{label}</dt><dd id="{name}">–</dd></div>'
         for name, label in (
-            ("time", "time"),
-            ("way", "way"),
-            ("policy", "policy steers"),
-            ("driver", "driver would"),
-            ("beside", "beside the path"),
-            ("pace", "speed"),
+            ("current-time", "time"),
+            ("current-distance", "distance"),
+            ("current-policy", "policy steers"),
+            ("current-expert", "expert would steer"),
+            ("current-offset", "off the path"),
+            ("current-speed", "speed"),
         )
     )
     return (
         '<section class="player" aria-label="Replay"><div class="screen">'
-        f'<canvas id="picture" width="{WIDTH}" height="{HEIGHT}" role="img" aria-label="What the camera shows">'
+        f'<canvas id="picture" width="{WIDTH}" height="{HEIGHT}" role="img" aria-label="Camera picture">'
         "</canvas>"
-        f'<p id="over" class="{_manner(replay)}" hidden>{escape(words)}</p></div>'
+        f'<p id="over" class="{_outcome(replay)}" hidden>{escape(words)}</p></div>'
         '<div class="controls"><button type="button" id="play" aria-pressed="false">Play</button>'
         f'<input type="range" id="scrub" min="0" max="{replay.steps}" step="1" value="0" '
         'aria-label="Moment of the drive">'
         f'<label>Speed <select id="rate">{speeds}</select></label>{overlay}</div>'
         f'<dl class="numbers" aria-live="off">{numbers}</dl>'
-        '<p class="note keys">Keys: space plays and pauses, ← and → go 1 s, with Shift one picture, + and − change the '
-        f"speed{', a shows the attention' if replay.attention is not None else ''}.</p>"
+        '<p class="note keys">Keys: space plays and pauses; ← and → jump by 1 s, with Shift by one frame; + and − '
+        f"change the speed{'; a shows the attention' if replay.attention is not None else ''}.</p>"
         '<div class="film" aria-hidden="true"></div></section>'
     )
 
 
-def _map(found: charts.Map, replay: Replay, path: str) -> str:
-    box = " ".join(f"{number:.2f}" for number in found.box)
-    size = found.box[2] / 100
-    cross = _cross(1.6 * size, found.x[-1], found.y[-1]) if replay.crashed else ""
-    near = _cross(1.2, found.x[-1], found.y[-1]) if replay.crashed else ""
-    start = f'<circle class="start" cx="{found.x[0]:.2f}" cy="{found.y[0]:.2f}" r="{0.8 * size:.2f}"/>'
+def _map(road_map: charts.Map, replay: Replay, path: str) -> str:
+    """Return the map of the whole drive and the close-up of the car."""
+    box = " ".join(f"{number:.2f}" for number in road_map.box)
+    size = road_map.box[2] / 100
+    cross = _cross(1.6 * size, road_map.x[-1], road_map.y[-1]) if replay.crashed else ""
+    near = _cross(1.2, road_map.x[-1], road_map.y[-1]) if replay.crashed else ""
+    start = f'<circle class="start" cx="{road_map.x[0]:.2f}" cy="{road_map.y[0]:.2f}" r="{0.8 * size:.2f}"/>'
     arrow = (
         f"M{3 * size:.2f} 0L{-1.5 * size:.2f} {1.6 * size:.2f}L{-0.6 * size:.2f} 0L{-1.5 * size:.2f} {-1.6 * size:.2f}Z"
     )
-    words = "; the cross: where it ended" if replay.crashed else ""
+    paths = (
+        f'<path class="centre-line" d="{road_map.centre_line}"/>'
+        f'<path class="ahead" d="{road_map.driven}"/><path class="driven" d=""/>'
+    )
+    cross_key = "; a cross marks the end" if replay.crashed else ""
     return (
         '<section class="maps"><figure id="map"><figcaption><span><b>Seen from above</b></span>'
-        f'<span class="key"><i class="middle"></i>{path}</span>'
+        f'<span class="key"><i class="centre-line"></i>{path}</span>'
         '<span class="key"><i class="policy"></i>driven</span>'
-        '<span class="key"><i class="ahead"></i>to come</span></figcaption>'
+        '<span class="key"><i class="ahead"></i>still to drive</span></figcaption>'
         f'<svg viewBox="{box}" role="img" aria-label="Map of the road and the driven path">'
-        f'<path class="middle" d="{found.middle}"/><path class="ahead" d="{found.way}"/><path class="way" d=""/>{start}'
-        f'<g class="car"><path d="{arrow}"/></g>{cross}</svg>'
-        f'<p class="bar"><i style="width:{100 * found.share:.2f}%"></i><span>{found.bar:g} m</span></p></figure>'
-        '<figure id="close"><figcaption><span><b>Close up</b>, straight on is up; outside of '
-        f"the band of {ROAD_WIDTH:g} m the drive ends{words}</span></figcaption>"
-        '<svg viewBox="-24 -17 48 24" role="img" aria-label="The car in its lane from near">'
-        f'<g class="world"><path class="band" style="stroke-width:{ROAD_WIDTH:g}" d="{found.middle}"/>'
-        f'<path class="middle" d="{found.middle}"/><path class="ahead" d="{found.way}"/><path class="way" d=""/></g>'
-        # The point that moves is the rear axle.
+        f'{paths}{start}<g class="car"><path d="{arrow}"/></g>{cross}</svg>'
+        f'<p class="bar"><i style="width:{100 * road_map.bar_share:.2f}%"></i>'
+        f"<span>{road_map.bar:g} m</span></p></figure>"
+        '<figure id="close"><figcaption><span><b>Close-up</b>: ahead is up; the drive ends '
+        f"outside the band of {ROAD_WIDTH:g} m{cross_key}</span></figcaption>"
+        f'<svg viewBox="{" ".join(map(str, CLOSE_UP))}" role="img" aria-label="Close-up of the car in its lane">'
+        f'<g class="world"><path class="band" style="stroke-width:{ROAD_WIDTH:g}" d="{road_map.centre_line}"/>'
+        f"{paths}</g>"
+        # The car turns around its rear axle, which is the origin.
         '<path class="body" d="M-.9 .9V-2.6L0 -3.6L.9 -2.6V.9Z"/>'
         f'<g class="world">{near}</g></svg>'
-        f'<p class="bar"><i style="width:{100 * 5 / 48:.2f}%"></i><span>5 m</span></p></figure></section>'
+        f'<p class="bar"><i style="width:{100 * CLOSE_UP_BAR / CLOSE_UP[2]:.2f}%"></i>'
+        f"<span>{CLOSE_UP_BAR} m</span></p></figure></section>"
     )
 
 
@@ -192,39 +204,39 @@ def _cross(half: float, x: float, y: float) -> str:
 
 def _curves(replay: Replay, name: str) -> str:
     seconds, limit = replay.seconds, ROAD_WIDTH / 2
-    driver = charts.Curve("the world's own driver", "driver", replay.advice)
+    expert = charts.Curve("expert", "expert", replay.advice)
     policy = charts.Curve(name, "policy", replay.action)
-    # Beside the road the driver would turn hard; on a scale for that, nothing else could be seen.
+    # Off the road the expert would turn hard; on a scale for that, nothing else could be seen.
     most = max(0.02, 2 * float(np.abs(replay.action).max()))
     steering = charts.chart(
         "steering",
         "Steering",
         "curvature, 1/m; left is positive",
-        [driver, policy],
+        [expert, policy],
         seconds=seconds,
-        shown=np.concatenate([replay.action, replay.advice.clip(-most, most)]),
+        covered=np.concatenate([replay.action, replay.advice.clip(-most, most)]),
         least=0.02,
     )
-    beside = charts.chart(
+    offset = charts.chart(
         "offset",
-        "Beside the path",
+        "Off the path",
         "m; left is positive",
         [charts.Curve("car", "policy", replay.offset)],
         seconds=seconds,
-        shown=replay.offset,
+        covered=replay.offset,
         least=1.0,
         limits=(-limit, limit),
     )
-    pace = charts.chart(
+    speed = charts.chart(
         "speed",
         "Speed",
         "m/s",
         [charts.Curve("car", "policy", replay.speed)],
         seconds=seconds,
-        shown=replay.speed,
+        covered=replay.speed,
         least=4.0,
     )
-    return f'<section class="curves">{steering}{beside}{pace}</section>'
+    return f'<section class="curves">{steering}{offset}{speed}</section>'
 
 
 def _neurons(replay: Replay) -> str:
@@ -238,17 +250,17 @@ def _neurons(replay: Replay) -> str:
     ramp = ",".join(palette.SEQUENTIAL_SAMPLES)
     return (
         '<section class="activity"><figure class="chart neurons" id="neurons"><figcaption><span><b>Neurons</b> '
-        f'(state h, one row each){_turners(replay)}</span><span class="key">each from its lowest<i class="scale" '
-        f'style="background:linear-gradient(to right,{ramp})"></i>to its highest</span></figcaption>'
+        f'(state h, one row each){_turning_neurons(replay)}</span><span class="key">each row: lowest'
+        f'<i class="scale" style="background:linear-gradient(to right,{ramp})"></i>highest</span></figcaption>'
         f'<div class="axes" style="--rows:{count}"><div class="y" aria-hidden="true">{labels}</div><div class="plot">'
         f'<img alt="Activity of {count} neurons over time" style="width:{100 / charts.MARGIN:.3f}%" '
-        f'src="{pictures.rows_of(replay.activity)}"><i class="veil"></i>{charts.MARKS}</div>'
+        f'src="{pictures.colour_rows(replay.activity)}"><i class="veil"></i>{charts.MARKS}</div>'
         f"{charts.time_axis(replay.seconds)}</div></figure></section>"
     )
 
 
-def _turners(replay: Replay) -> str:
-    """Which neurons follow the steering most closely, in words."""
+def _turning_neurons(replay: Replay) -> str:
+    """Return a phrase that names the neurons that follow the steering most closely."""
     import torch
 
     from lrcnet_paper.interpret import correlation, turning_cells
@@ -261,7 +273,7 @@ def _turners(replay: Replay) -> str:
     if r[left] > 0:
         words.append(f"number {left + 1} rises most with steering to the left (r = {r[left]:.2f})")
     if r[right] < 0:
-        words.append(f"number {right + 1} with steering to the right (r = {_minus(r[right])})")
+        words.append(f"number {right + 1} rises most with steering to the right (r = {_minus(r[right])})")
     return f"; {escape(', '.join(words))}" if words else ""
 
 
@@ -288,28 +300,30 @@ def _facts(trained: TrainedNetwork, replay: Replay, setting: Setting) -> str:
             else "none"
         ),
         "drive": f"{replay.ending}, {replay.seconds:.1f} s, {replay.steps} steps of 1/30 s",
-        "pictures": f"{HEIGHT}×{WIDTH} pixels as the policy gets them, {30 / replay.every:.3g} per second, as JPEG",
+        "pictures": f"{HEIGHT}×{WIDTH} pixels as the policy sees them, {30 / replay.frame_interval:.3g} per second, "
+        "stored as JPEG",
         "versions": ", ".join(f"{name} {version}" for name, version in versions().items()),
     }
     if replay.attention is not None:
-        facts = {**facts, "attention": "VisualBackProp of the convolutions, in each picture from 0 to 1"}
+        facts = {**facts, "attention": "VisualBackProp of the convolutions, scaled from 0 to 1 in each picture"}
     rows = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in facts.items())
     return f'<section id="facts"><h2>This drive</h2><dl class="facts">{rows}</dl></section>'
 
 
 def _sheets(replay: Replay) -> str:
-    def hidden(kind: str, addresses: list[str]) -> str:
-        return "".join(f'<img class="{kind}" alt="" src="{address}">' for address in addresses)
+    def images(kind: str, urls: list[str]) -> str:
+        return "".join(f'<img class="{kind}" alt="" src="{url}">' for url in urls)
 
-    looked = [] if replay.attention is None else pictures.sheets(replay.attention, pictures.LARGEST // 5)
-    return f"<div hidden>{hidden('seen', pictures.sheets(replay.pictures))}{hidden('looked', looked)}</div>"
+    attention = [] if replay.attention is None else pictures.sheets(replay.attention, pictures.LARGEST // 5)
+    frames = pictures.sheets(replay.frames)
+    return f"<div hidden>{images('frame-sheet', frames)}{images('attention-sheet', attention)}</div>"
 
 
-def _data(replay: Replay, found: charts.Map) -> str:
+def _data(replay: Replay, road_map: charts.Map) -> str:
     data = {
         "step": STEP,
-        "every": replay.every,
-        "pictures": len(replay.pictures),
+        "interval": replay.frame_interval,
+        "frames": len(replay.frames),
         "columns": pictures.COLUMNS,
         "rows": pictures.ROWS,
         "margin": charts.MARGIN,
@@ -317,18 +331,18 @@ def _data(replay: Replay, found: charts.Map) -> str:
         "advice": _numbers(replay.advice, 5),
         "offset": _numbers(replay.offset, 3),
         "speed": _numbers(replay.speed, 2),
-        "way": _numbers(replay.way, 2),
-        "x": _numbers(found.x, 2),
-        "y": _numbers(found.y, 2),
-        "direction": _numbers(np.degrees(found.direction), 2),
+        "distance": _numbers(replay.distance, 2),
+        "x": _numbers(road_map.x, 2),
+        "y": _numbers(road_map.y, 2),
+        "direction": _numbers(np.degrees(road_map.direction), 2),
     }
-    # Within a script "</" would end it; JSON knows another spelling.
+    # "</" would end the script element; JSON can spell "<" differently.
     text = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     return f'<script type="application/json" id="data">{text}</script>'
 
 
 def _numbers(values: NDArray[np.float64], digits: int) -> list[float | None]:
-    """Rounded, and null where the world does not know."""
+    """Round values for JSON, with null where the world does not know the quantity."""
     return [round(value, digits) if np.isfinite(value) else None for value in values.tolist()]
 
 

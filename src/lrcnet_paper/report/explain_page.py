@@ -13,10 +13,10 @@ from lrcnet.pages.html import contents, section_html, write_page
 from lrcnet_paper.results.provenance import format_provenance, provenance_of
 
 if TYPE_CHECKING:
-    from lrcnet_paper.training.trained import Trained
+    from lrcnet_paper.training.trained_network import TrainedNetwork
 
 
-def explain(trained: Trained, data: str | None = None, samples: int | None = None) -> list[Section]:
+def explain(trained: TrainedNetwork, data: str | None = None, samples: int | None = None) -> list[Section]:
     """Measure and draw everything that the page shows about a network.
 
     Args:
@@ -32,26 +32,27 @@ def explain(trained: Trained, data: str | None = None, samples: int | None = Non
     from lrcnet_paper.models.policy import Policy
     from lrcnet_paper.report import explain_policy, explain_sequence
 
-    came_from = provenance_of(trained)
+    provenance = provenance_of(trained)
     if isinstance(trained.network, Policy):
-        return explain_policy.sections(trained, came_from, data, samples)
+        return explain_policy.sections(trained, provenance, data, samples)
     if isinstance(trained.network, Classifier | Tagger):
-        return explain_sequence.sections(trained, came_from, data, samples)
+        return explain_sequence.sections(trained, provenance, data, samples)
     raise ValueError(
         f"a page can be made of a policy or of a recurrent network, but {trained.spec.model} on {trained.spec.task} is "
         "neither: it has no input over time"
     )
 
 
-def write_explanation(trained: Trained, sections: Sequence[Section], path: str | os.PathLike[str]) -> Path:
+def write_explanation(trained: TrainedNetwork, sections: Sequence[Section], path: str | os.PathLike[str]) -> Path:
     """Write the page; it has no script and nothing to load."""
     spec = trained.spec
     title = f"Inside {spec.model} on {spec.task} ({spec.label()})"
+    weights = format_provenance(provenance_of(trained))
     body = "".join(section_html(section) for section in sections)
     return write_page(
         path,
         title,
-        f'<header><h1>{escape(title)}</h1><p class="soft">Weights: {escape(format_provenance(provenance_of(trained)))}.</p>'
+        f'<header><h1>{escape(title)}</h1><p class="soft">Weights: {escape(weights)}.</p>'
         f"{contents([(section.name, section.title) for section in sections])}</header><main>{body}</main>"
         "<footer><p class='soft'>Written by <code>lrcnet explain</code>; the network was trained by "
         f"<code>{escape(spec.command())}</code>.</p></footer>",

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from lrcnet.pages import palette
 from lrcnet.pages.content import Cell, Picture, Section, Table
-from lrcnet_paper.artefacts import correlation
+from lrcnet_paper.artefacts import neuron_drives
 from lrcnet_paper.artefacts.activity import cells as activity
 from lrcnet_paper.artefacts.activity.figures import draw_roads
 from lrcnet_paper.artefacts.attention import similarity as attention
-from lrcnet_paper.artefacts.attention.figures import draw_boxes, draw_grid, packed
+from lrcnet_paper.artefacts.attention.figures import draw_boxes, draw_grid, pack_map
+from lrcnet_paper.artefacts.policy_measurements import SEASONS
 from lrcnet_paper.results.provenance import Provenance, format_provenance
 from lrcnet_paper.road_seeds import EXAMPLE_ROAD
 
@@ -23,82 +23,80 @@ if TYPE_CHECKING:
     from lrcnet_paper.training.trained_network import TrainedNetwork
 
 PAIRS = 200
-SECOND = "integrated gradients"
+SECOND_METHOD = "integrated gradients"
 NEURONS = 10
 STEPS = 90
-ROADS = correlation.Effort(1, 1000.0)
+ROADS = neuron_drives.RoadPlan(1, 1000.0)
 
 
-def sections(trained: TrainedNetwork, came_from: Provenance, data: str | None, samples: int | None) -> list[Section]:
-    """Attention, its change under noise, activity on the road, correlation, and a trace of the units."""
+def sections(trained: TrainedNetwork, provenance: Provenance, data: str | None, samples: int | None) -> list[Section]:
+    """Return attention, its change under noise, activity on the road, correlation, and a trace of the units."""
     from lrcnet_paper.models.policy import Policy
 
     policy, smoke = trained.network, trained.spec.budget == "smoke"
     assert isinstance(policy, Policy)
     views = _views(data, samples or (2 if smoke else PAIRS), 20.0 if smoke else 400.0)
-    effort = correlation.EFFORTS["smoke"] if smoke else ROADS
-    driven = {season: drives[0] for season, drives in correlation.drive_roads(policy, effort).items()}
+    plan = neuron_drives.SMOKE if smoke else ROADS
+    driven = {season: drives[0] for season, drives in neuron_drives.drive_roads(policy, plan).items()}
     name = trained.spec.model
     return [
-        _looks(policy, name, came_from, views),
-        _noise(policy, name, came_from, views),
-        _roads(driven, came_from),
-        _correlations(driven, came_from),
-        _trace(policy, came_from, smoke),
+        _attention(policy, name, provenance, views),
+        _noise(policy, name, provenance, views),
+        _roads(driven, provenance),
+        _correlations(driven, provenance),
+        _trace(policy, provenance, smoke),
     ]
 
 
 def _views(data: str | None, count: int, length: float) -> dict[str, Tensor]:
-    """What the policy is shown, (frame, 48, 160, 3): a recording's frames, or ours of both seasons."""
+    """Return the frames to show the policy, (frame, 48, 160, 3): those of a recording, or ours of both seasons."""
     import torch
 
     from lrcnet_paper.driving import open_recording
     from lrcnet_paper.interpret import scenes
 
     if data is None:
-        return {season: scenes(season, count, length=length) for season in attention.SEASONS}
+        return {season: scenes(season, count, length=length) for season in SEASONS}
     frames = open_recording(data).frames
     places = sorted({k * len(frames) // count for k in range(count)})
     return {"recording": torch.stack([torch.from_numpy(frames[k].copy()) for k in places])}
 
 
-def _looks(policy: Policy, name: str, came_from: Provenance, views: Mapping[str, Tensor]) -> Section:
-    """A scene of each kind with and without noise, seen by both methods."""
-    import torch
-
-    from lrcnet_paper.driving import add_noise
+def _attention(policy: Policy, name: str, provenance: Provenance, views: Mapping[str, Tensor]) -> Section:
+    """Return the attention by two methods to one view of each kind, with and without noise."""
     from lrcnet_paper.interpret import gradient_attention
 
     pictures = []
     for kind, frames in views.items():
-        if kind in attention.SEASONS:
-            shown = attention.example(kind)
+        if kind in SEASONS:
+            views_with_noise = attention.example_frames(kind)
         else:
-            clean = frames[len(frames) // 2].unsqueeze(0)
-            shaken = [add_noise(clean, v, torch.Generator().manual_seed(0)) for v in attention.VARIANCES]
-            shown = torch.cat([clean.float() / 255, *shaken])
+            views_with_noise = attention.noise_series(frames[len(frames) // 2].unsqueeze(0))
         keys = [f"{v:g}" for v in (0.0, *attention.VARIANCES)]
-        second = dict(zip(keys, (packed(one) for one in gradient_attention(policy, shown, steps=16)), strict=True))
-        maps = {name: (attention.example_maps(policy, shown), came_from), SECOND: (second, came_from)}
+        gradients = gradient_attention(policy, views_with_noise, steps=16)
+        second = dict(zip(keys, map(pack_map, gradients), strict=True))
+        first = attention.attention_maps(policy, views_with_noise)
+        maps = {name: (first, provenance), SECOND_METHOD: (second, provenance)}
         pictures.append(
             Picture(
                 f"grid-{kind}",
                 f"A view ({kind}) and the attention to it, without noise and with Gaussian noise of variance 0.1 and "
                 "0.2: VisualBackProp of the convolutions, and as a second opinion the integrated gradients of the "
-                f"steered curvature by Captum. {format_provenance(came_from)}.",
-                "Three rows by noise: the camera's picture, and two maps of attention to it, bright where it looks.",
-                draw_grid(shown.numpy(), maps),
+                f"steered curvature by Captum. {format_provenance(provenance)}.",
+                "Three rows, one per variance of the noise: the camera's picture and two maps of the attention to it, "
+                "bright where the policy looks.",
+                draw_grid(views_with_noise.numpy(), maps),
             )
         )
     return Section("looks", "What it looks at", pictures)
 
 
-def _noise(policy: Policy, name: str, came_from: Provenance, views: Mapping[str, Tensor]) -> Section:
+def _noise(policy: Policy, name: str, provenance: Provenance, views: Mapping[str, Tensor]) -> Section:
     from lrcnet_paper.interpret import attention_under_noise, box
 
-    found = {kind: attention_under_noise(policy, frames, attention.VARIANCES) for kind, frames in views.items()}
-    boxes = {kind: dict(zip(attention.VARIANCES, map(box, rows), strict=True)) for kind, rows in found.items()}
-    drawn = {kind: {v: [one.as_dict()] for v, one in row.items()} for kind, row in boxes.items()}
+    similarities = {kind: attention_under_noise(policy, frames, attention.VARIANCES) for kind, frames in views.items()}
+    boxes = {kind: dict(zip(attention.VARIANCES, map(box, rows), strict=True)) for kind, rows in similarities.items()}
+    plotted = {kind: {v: [one.as_dict()] for v, one in row.items()} for kind, row in boxes.items()}
     rows: list[tuple[Cell, ...]] = []
     for kind, row in boxes.items():
         for variance, one in row.items():
@@ -111,9 +109,9 @@ def _noise(policy: Policy, name: str, came_from: Provenance, views: Mapping[str,
             Picture(
                 "boxes",
                 "Similarity of the attention with and without noise: quartiles, median, whiskers, and the mean as "
-                f"a dot. {format_provenance(came_from)}.",
-                "A panel of box plots for each kind of picture: one box per variance of the noise.",
-                draw_boxes({name: drawn}),
+                f"a dot. {format_provenance(provenance)}.",
+                "One panel of box plots for each kind of picture, with one box per variance of the noise.",
+                draw_boxes({name: plotted}),
             ),
             Table(
                 "similarity",
@@ -125,41 +123,41 @@ def _noise(policy: Policy, name: str, came_from: Provenance, views: Mapping[str,
     )
 
 
-def _roads(driven: Mapping[str, WatchedDrive], came_from: Provenance) -> Section:
-    found = activity.measure(driven)
+def _roads(driven: Mapping[str, WatchedDrive], provenance: Provenance) -> Section:
+    measured = activity.measure(driven)
     picture = Picture(
         "roads",
         "Activity of neurons along closed-loop drives in our own world, seen from above; the dot is the start. "
-        f"{activity.RULE} {format_provenance(came_from)}.",
-        "Maps of the driven road for each season and cell, as a line coloured by the neuron's activity.",
-        draw_roads({season: (one, came_from) for season, one in found.items()}),
+        f"{activity.RULE} {format_provenance(provenance)}.",
+        "One map of the driven road for each season and cell: a line coloured by the neuron's activity.",
+        draw_roads({season: (one, provenance) for season, one in measured.items()}),
     )
     return Section("activity", "Activity on the road", [picture])
 
 
-def _correlations(driven: Mapping[str, WatchedDrive], came_from: Provenance) -> Section:
+def _correlations(driven: Mapping[str, WatchedDrive], provenance: Provenance) -> Section:
     from lrcnet_paper.interpret import correlation as correlate
     from lrcnet_paper.interpret import side
 
-    found = {season: correlate(one.activity, one.curvature) for season, one in driven.items()}
-    made = []
-    for season, r in found.items():
+    tables = []
+    for season, one in driven.items():
+        r = correlate(one.activity, one.curvature)
         order = r.abs().argsort(descending=True)[:NEURONS].tolist()
-        made.append(
+        tables.append(
             Table(
                 f"correlation-{season}",
                 f"{season.capitalize()}: the neurons that follow the steered curvature most closely",
                 ("neuron", "r", "turns"),
                 [(f"{i + 1}", float(r[i]), side(float(r[i]))) for i in order],
                 f"Mean of |r| over all {len(r)} neurons: {float(r.abs().mean()):.3f} ± {float(r.abs().std()):.3f}, "
-                f"over {driven[season].metres:.0f} m. {format_provenance(came_from)}.",
+                f"over {one.metres:.0f} m. {format_provenance(provenance)}.",
             )
         )
-    return Section("correlation", "Which neurons follow the road", made)
+    return Section("correlation", "Which neurons follow the road", tables)
 
 
-def _trace(policy: Policy, came_from: Provenance, smoke: bool) -> Section:
-    """Three seconds of a driver's view through a bend."""
+def _trace(policy: Policy, provenance: Provenance, smoke: bool) -> Section:
+    """Trace the units over three seconds of the expert's view through a bend."""
     import itertools
 
     import torch
@@ -170,16 +168,14 @@ def _trace(policy: Policy, came_from: Provenance, smoke: bool) -> Section:
     world = World([EXAMPLE_ROAD], season="summer", length=attention.EXAMPLE_LENGTH)
     moments = itertools.islice(expert_drive(world, world.expert()), 8 if smoke else STEPS)
     frames = torch.cat([moment.frames for moment in moments if moment.frames is not None]).unsqueeze(0)
-    found = trace(policy, frames)
-    # The last frames' curvature, in pieces of equal length, so that there is more than one sample.
+    # The curvature after the last frame of each half: a mean over samples needs more than one.
     pieces = frames.view(2, -1, *frames.shape[2:])
     parts = rank(shares(policy, pieces, lambda curvature: curvature[:, -1]).neurons)
-    with palette.figure_style():
-        figure = heat_map(
-            found,
-            title="three seconds of a driver's view, summer" if not smoke else "a moment",
-            note=format_provenance(came_from),
-        )
+    figure = heat_map(
+        trace(policy, frames),
+        title="a moment" if smoke else "three seconds of the expert's view, summer",
+        note=format_provenance(provenance),
+    )
     return Section(
         "trace",
         "What its units do over time",
@@ -187,7 +183,8 @@ def _trace(policy: Policy, came_from: Provenance, smoke: bool) -> Section:
             Picture(
                 "units",
                 "States, gates and effective time constants of all units, frame by frame (1/30 s).",
-                "One panel per quantity: neurons down, time across, coloured by value.",
+                "One panel per quantity, with neurons from top to bottom and time from left to right, coloured by "
+                "value.",
                 figure,
             ),
             Table(
@@ -195,8 +192,8 @@ def _trace(policy: Policy, came_from: Provenance, smoke: bool) -> Section:
                 "The neurons with the largest share in the steered curvature",
                 ("neuron", "share (%)"),
                 [(name, 100 * share) for name, share in parts[:NEURONS]],
-                "A share is the part of the curvature, to first order, that would be lost if the neuron stood "
-                "still at its mean.",
+                "The share of a neuron is the part of the curvature, to first order, that would be lost if the neuron "
+                "stayed at its mean.",
             ),
         ],
     )

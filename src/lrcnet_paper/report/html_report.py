@@ -23,7 +23,7 @@ from lrcnet_paper.report.assemble import (
 from lrcnet_paper.results.finished_run import FinishedRun
 from lrcnet_paper.results.verdict import RULES, SYMBOLS
 
-TITLE = "Liquid Resistance Liquid Capacitance Networks: the paper and what came out here"
+TITLE = "Liquid Resistance Liquid Capacitance Networks: the paper and our results"
 ENVIRONMENT = ("environment", "Machine, versions, commands")
 
 

@@ -1,4 +1,4 @@
-"""One Markdown page out of finished runs, its pictures in a folder beside it."""
+"""One Markdown page about finished runs, with its pictures in a folder beside it."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from lrcnet_paper.results.verdict import RULES
 
 HEAD = """# Reproduction
 
-What the paper *Liquid Resistance Liquid Capacitance Networks* claims, and what came out here. This page is written by
+The claims of the paper *Liquid Resistance Liquid Capacitance Networks*, and our results. This page is written by
 `lrcnet report results --markdown docs/reproduction.md`; to change it, change a run or the code that draws it."""
 
 
 def write_markdown(
     sections: Sequence[ArtefactSection], runs: Sequence[FinishedRun], path: str | os.PathLike[str]
 ) -> Path:
-    """Writes the page, and its pictures as SVG into a folder of the same name without the suffix."""
+    """Write the page, and its pictures as SVG into a folder of the same name without the suffix."""
     page = Path(path)
     if page.suffix != ".md":
         raise ValueError(f"the page must be a .md file, but is {path}; its pictures go into a folder of that name")

@@ -1,4 +1,4 @@
-"""The run folders of the suite as subjects of `lrcnet explain`."""
+"""Run folders of the suite as subjects of `lrcnet explain`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lrcnet_paper.training.trained_network import TrainedNetwork, load_trained
 
 
 class TrainedSubject(Subject):
-    """A network out of a run folder."""
+    """A network from a run folder."""
 
     def __init__(self, trained: TrainedNetwork) -> None:
         self.trained, self.network, self.weights = trained, trained.network, trained.file.name

@@ -1,4 +1,4 @@
-"""A number with its spread: what the paper prints and what the runs here give, in the same form."""
+"""`Estimate`: a mean over seeds with its spread, the one form of the paper's numbers and of ours."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class Estimate(RichCell):
 
     Attributes:
         mean: the mean.
-        std: standard deviation over the seeds, or None where there is none (one seed, or the paper prints none).
-        seeds: how many runs the mean is over.
-        diverged: how many further runs ended in NaN and are not in the mean.
-        digits: to show after the point; None shows two digits of the spread.
+        std: standard deviation over the seeds; None for one seed, or if the paper prints none.
+        seeds: number of runs in the mean.
+        diverged: number of further runs that ended in NaN and are not in the mean.
+        digits: number of digits after the point; None shows two digits of the spread.
 
     Example:
         >>> str(Estimate(0.019, 0.005, seeds=3))
@@ -35,13 +35,13 @@ class Estimate(RichCell):
     csv_names = ("std", "seeds", "diverged")
 
     def over(self, whole: float) -> Estimate:
-        """The estimate as a part of a number, for comparisons across scales."""
+        """Divide the estimate by a number, for comparisons across scales."""
         return replace(self, mean=self.mean / whole, std=None if self.std is None else self.std / whole, digits=None)
 
     def __str__(self) -> str:
         digits = _digits(self.std if self.std else self.mean) if self.digits is None else self.digits
-        shown = f"{self.mean:.{digits}f}"
-        return shown if self.std is None else f"{shown} ± {self.std:.{digits}f}"
+        mean = f"{self.mean:.{digits}f}"
+        return mean if self.std is None else f"{mean} ± {self.std:.{digits}f}"
 
     def to_text(self) -> str:
         return f"{self} ({self.diverged} NaN)" if self.diverged else str(self)
@@ -51,17 +51,17 @@ class Estimate(RichCell):
 
 
 def _digits(scale: float) -> int:
-    # Two significant digits of the spread say all there is to say; below 1e-6 the number is zero to a reader.
+    # More than two significant digits of a spread mean nothing, and below 1e-6 a number is zero to a reader.
     return min(6, max(0, 1 - math.floor(math.log10(abs(scale))))) if scale and math.isfinite(scale) else 3
 
 
 def mean_over_seeds(values: Sequence[float], diverged: int = 0, digits: int | None = None) -> Estimate | None:
-    """Mean and standard deviation (with n - 1 in the denominator), or None without a value.
+    """Return mean and standard deviation (with n - 1 in the denominator), or None without a value.
 
     Args:
         values: one number per finished seed.
-        diverged: runs that gave no number.
-        digits: to show after the point.
+        diverged: number of runs that gave no number.
+        digits: number of digits to show after the point.
 
     Example:
         >>> str(mean_over_seeds([1.0, 3.0]))

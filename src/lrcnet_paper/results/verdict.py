@@ -1,4 +1,4 @@
-"""The rule by which a claim of the paper is reproduced, better, not reached or refuted: one place, no exceptions."""
+"""The rules by which a claim of the paper is reproduced, better, not reached or refuted; they have no exceptions."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ RULES: tuple[str, ...] = (
     "Every number is a mean ± standard deviation (n - 1) over seeds, taken at the epoch that the protocol names (the "
     "last one, or the one of best validation), never at the best test epoch.",
     "A number is reproduced if it lies within s_paper + s_ours of the paper's mean, where s are the standard "
-    "deviations; better or not reached if it lies further off, on the better or the worse side. On the worse side ours "
-    "counts for at most twice the paper's: seeds that scatter widely do not reproduce a sharp number.",
+    "deviations; better or not reached if it lies further away, on the better or the worse side. On the worse side "
+    "s_ours counts for at most twice s_paper: seeds that scatter widely do not reproduce a sharp number.",
     "A comparison says that A is ahead of B by the paper's margin M. With our margin D and s = sqrt(s_A² + s_B²) it is "
-    "better if D > M + s, reproduced if D ≥ M - s and at least half the margin is there (D ≥ M / 2), refuted if D < -s "
-    "(B is ahead by more than the spread), and otherwise not reached.",
-    "One seed has no spread: the paper's stands in for it, and the verdict says “1 seed”.",
-    "A single number cannot be refuted, only missed. A run shorter than the paper's cannot refute anything either: it "
-    "says not reached.",
-    "Open means no verdict: nothing was measured, or only by smoke runs, which are too short to judge by, or A and B "
-    "were trained for different numbers of epochs.",
-    "Where data or budget differ from the paper's, the verdict names the difference.",
+    "better if D > M + s, reproduced if D ≥ M - s and D is at least half the margin (D ≥ M / 2), refuted if D < -s (B "
+    "is ahead by more than the spread), and otherwise not reached.",
+    "One seed has no spread: the paper's spread replaces it, and the verdict says “1 seed”.",
+    "A single number cannot be refuted, only not reached. A run shorter than the paper's cannot refute a claim either: "
+    "its verdict is not reached.",
+    "Open means no verdict: nothing was measured, or only by smoke runs, which are too short to judge, or A and B were "
+    "trained for different numbers of epochs.",
+    "If data or budget differ from the paper's, the verdict names the difference.",
 )
-"""The rule in words, as reports print it."""
+"""The rules in words, as reports print them."""
 
 
 @dataclass(frozen=True)
 class Verdict(RichCell):
-    """A word and what a reader must know beside it.
+    """A word, and the conditions that a reader must know beside it.
 
     Example:
         >>> str(Verdict("reproduced", ("on coarse data",)))
@@ -59,12 +59,12 @@ class Verdict(RichCell):
 
 @dataclass(frozen=True)
 class Conditions:
-    """What a measurement was made under, as far as it matters for its verdict.
+    """The conditions of our runs, as far as they matter for a verdict.
 
     Attributes:
-        smoke: whether the runs are of the smoke budget.
+        smoke: whether the runs have the smoke budget.
         shorter: whether they are shorter than the paper's.
-        notes: differences to name, such as "on coarse data" and "5 of 30 epochs".
+        notes: differences from the paper to name, such as "on coarse data" and "5 of 30 epochs".
     """
 
     smoke: bool = False
@@ -75,11 +75,11 @@ class Conditions:
 def judge_number(
     paper: Estimate, ours: Estimate | None, *, larger_is_better: bool, under: Conditions | None = None
 ) -> Verdict:
-    """The verdict on a single number.
+    """Judge a single number.
 
     Args:
         paper: the paper's number.
-        ours: ours, or None if there is none.
+        ours: our number, or None if there is none.
         larger_is_better: the direction of the metric.
         under: the conditions of our runs.
 
@@ -109,11 +109,11 @@ def judge_comparison(
     under: Conditions | None = None,
     comparable: bool = True,
 ) -> Verdict:
-    """The verdict on "A is ahead of B", where the paper has A ahead.
+    """Judge the claim "A is ahead of B", where the paper has A ahead.
 
     Args:
         paper: the paper's numbers of A and B.
-        ours: ours of A and B.
+        ours: our numbers of A and B.
         larger_is_better: the direction of the metric.
         under: the conditions of our runs.
         comparable: False if A and B were trained for different numbers of epochs.
@@ -130,7 +130,7 @@ def judge_comparison(
     sign = 1 if larger_is_better else -1
     margin = sign * (paper[0].mean - paper[1].mean)
     if margin < 0:
-        raise ValueError(f"the first must be the one that the paper has ahead; its margin is {margin:g}: swap them")
+        raise ValueError(f"the paper must have the first model ahead, but its margin is {margin:g}; swap them")
     first, second = ours
     if first is None or second is None:
         return Verdict("open", ("not measured",))
@@ -139,13 +139,13 @@ def judge_comparison(
         return Verdict("open", (*notes, "different numbers of epochs"))
     if under.smoke:
         return Verdict("open", notes)
-    found = sign * (first.mean - second.mean)
+    our_margin = sign * (first.mean - second.mean)
     spread = math.hypot(_spread(first, paper[0]), _spread(second, paper[1]))
-    if found > margin + spread:
+    if our_margin > margin + spread:
         return Verdict("better", notes)
-    if found > 0 and found >= max(margin - spread, margin / 2):
+    if our_margin > 0 and our_margin >= max(margin - spread, margin / 2):
         return Verdict("reproduced", notes)
-    return Verdict("refuted" if found < -spread and not under.shorter else "not reached", notes)
+    return Verdict("refuted" if our_margin < -spread and not under.shorter else "not reached", notes)
 
 
 def _spread(ours: Estimate, paper: Estimate) -> float:

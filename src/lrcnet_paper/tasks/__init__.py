@@ -1,6 +1,6 @@
-"""The benchmarks: their data, losses, metrics and the paper's hyper-parameters. They know no network.
+"""The benchmarks: their data, losses, metrics and the paper's hyper-parameters, independent of any network.
 
-`TASKS` maps each name to the task in its default variant; `find` gives any variant.
+`TASKS` maps each name to the task in its default variant; `find` returns any variant.
 """
 
 from collections.abc import Mapping
@@ -22,14 +22,14 @@ TASKS: Mapping[str, Task] = MappingProxyType({name: next(iter(v.values())) for n
 
 
 def find(name: str, variant: str | None = None) -> Task:
-    """A task by name.
+    """Return a task by name.
 
     Args:
         name: a key of `TASKS`.
-        variant: one of the task's `variants`; None is the first.
+        variant: one of the task's `variants`; None for the first.
 
     Raises:
-        ValueError: for an unknown name; the message lists the valid ones.
+        ValueError: for an unknown name or variant; the message lists the valid ones.
 
     Example:
         >>> find("person", "coarse").splits["test"]

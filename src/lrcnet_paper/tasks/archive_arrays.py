@@ -1,4 +1,4 @@
-"""Reads object arrays out of .npz files without running what a pickle may contain."""
+"""Reading object arrays from .npz files without running code that a pickle may contain."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 
 def _latin1(text: str, encoding: str = "latin1") -> bytes:
-    # How old pickle protocols spell bytes; any other codec is not needed by an array.
+    # Old pickle protocols spell bytes this way; an array needs no other codec.
     if encoding != "latin1":
         raise pickle.UnpicklingError(f"codec {encoding!r} is not allowed")
     return text.encode("latin1")
 
 
 def _array_builders() -> dict[tuple[str, str], Any]:
-    # The function that numpy itself names when it pickles an array, under its old and its new module.
+    # The function by which numpy itself pickles an array, under its old and its new module name.
     rebuild = cast(tuple[Any, ...], np.empty(0).__reduce__())[0]
     return {
         ("numpy.core.multiarray", "_reconstruct"): rebuild,
@@ -33,7 +33,7 @@ def _array_builders() -> dict[tuple[str, str], Any]:
 
 
 class _ArraysOnly(pickle.Unpickler):
-    """Builds arrays, lists and numbers; every other name in the stream is refused before it is looked up."""
+    """An unpickler of arrays, lists and numbers; it refuses every other name before looking it up."""
 
     _allowed = _array_builders()
 
@@ -51,30 +51,30 @@ def _read_member(stream: IO[bytes]) -> NDArray[Any]:
         data = stream.read()
         count = int(np.prod(shape))
         if len(data) != count * dtype.itemsize:
-            raise ValueError(f"{count} numbers were promised, {len(data) // dtype.itemsize} are there")
+            raise ValueError(f"the header states {count} numbers, the file has {len(data) // dtype.itemsize}")
         return np.frombuffer(data, dtype=dtype).reshape(shape)
     value = _ArraysOnly(stream).load()
     if not isinstance(value, np.ndarray):
-        raise ValueError(f"an array was promised, a {type(value).__name__} is there")
+        raise ValueError(f"the header states an array, the file has a {type(value).__name__}")
     return value
 
 
-# What a stream of bytes that is no honest array can raise on its way through numpy and pickle.
-_DISHONEST = (pickle.UnpicklingError, ValueError, TypeError, AttributeError, LookupError, ArithmeticError, MemoryError)
+# The errors that numpy and pickle raise on bytes that are not an array.
+_MALFORMED = (pickle.UnpicklingError, ValueError, TypeError, AttributeError, LookupError, ArithmeticError, MemoryError)
 
 
 def read_arrays(path: Path, names: tuple[str, ...]) -> dict[str, NDArray[Any]]:
-    """Reads some one-dimensional arrays of an .npz file, object arrays of lists included.
+    """Read one-dimensional arrays from an .npz file, object arrays of lists included.
 
     Args:
         path: the file.
-        names: the arrays wanted.
+        names: names of the arrays.
 
     Returns:
         name -> array.
 
     Raises:
-        ValueError: for a file that is not a whole .npz, lacks an array, or whose pickles hold anything but arrays,
+        ValueError: for a file that is not a complete .npz, lacks an array, or has pickles of anything but arrays,
             lists and numbers.
     """
     result = {}
@@ -87,8 +87,8 @@ def read_arrays(path: Path, names: tuple[str, ...]) -> dict[str, NDArray[Any]]:
                 with archive.open(f"{name}.npy") as stream:
                     result[name] = _read_member(stream)
     except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-        raise ValueError(f"{path.name} must be a whole .npz file and is not ({error}); get it again") from error
-    except _DISHONEST as error:
+        raise ValueError(f"{path.name} must be a complete .npz file and is not ({error}); get it again") from error
+    except _MALFORMED as error:
         reason = str(error) or type(error).__name__
         raise ValueError(f"{path.name} must hold arrays of numbers and lists only and does not ({reason})") from error
     missing = [name for name in names if name not in result]

@@ -19,11 +19,12 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from lrcnet_paper.driving.camera import HEIGHT, WIDTH
-from lrcnet_paper.driving.recording import DriveRecording, open_recording, record
+from lrcnet_paper.driving.expert_recording import record
+from lrcnet_paper.driving.recording import DriveRecording, open_recording
 from lrcnet_paper.driving.windows import Windows
 from lrcnet_paper.road_seeds import split_roads
 
-from .sources import cache_folder
+from .data_folders import cache_folder
 from .task import DataPath, Index, Recipe, Task
 
 CURVATURE_UNIT = 0.01

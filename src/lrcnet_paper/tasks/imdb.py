@@ -1,4 +1,4 @@
-"""IMDB movie reviews: good or bad, from the last 256 words."""
+"""IMDB movie reviews: positive or negative, from the last 256 words."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from .data_folders import find_files
 from .imdb_files import Reviews, read_keras, read_ranks, read_texts, read_word_index
 from .losses_and_metrics import binary_accuracy, binary_accuracy_above_half, binary_cross_entropy
-from .sources import SOURCES, find_files
+from .sources import SOURCES
 from .task import DataPath, Recipe, Samples, Task
 
 VOCABULARY = 20_000
@@ -32,14 +33,14 @@ _NOTES = {
 
 
 def encode(reviews: Reviews, length: int = LENGTH, vocabulary: int = VOCABULARY) -> NDArray[np.int64]:
-    """Turns ranks into indices as Keras does.
+    """Turn word ranks into token indices as Keras does.
 
-    Index 0 is padding, 1 begins each review, 2 is a word that is unknown or too rare, rank + 3 any other word. Reviews
-    are cut and padded at the front, so that their end comes last.
+    Index 0 is padding, 1 begins each review, 2 is a word that is unknown or too rare, rank + 3 is any other word.
+    Reviews are truncated and padded at the front, so that their end comes last.
 
     Args:
-        reviews: reviews as ranks.
-        length: indices per review.
+        reviews: reviews as word ranks.
+        length: number of indices per review.
         vocabulary: number of different indices; ranks up to vocabulary - 4 are kept.
 
     Returns:
@@ -62,7 +63,7 @@ def encode(reviews: Reviews, length: int = LENGTH, vocabulary: int = VOCABULARY)
 
 
 @lru_cache(maxsize=1)
-def _read(variant: str, path: Path, index: Path | None, changed: tuple[int, ...]) -> dict[str, Reviews]:
+def _read_cached(variant: str, path: Path, index: Path | None, changed: tuple[int, ...]) -> dict[str, Reviews]:
     if variant == "keras":
         return read_keras(path)
     if index is None:
@@ -71,11 +72,11 @@ def _read(variant: str, path: Path, index: Path | None, changed: tuple[int, ...]
 
 
 def read(variant: str, data: DataPath | None = None) -> dict[str, Reviews]:
-    """Both original splits as ranks, by the variant's reader; the last one read is remembered.
+    """Read both original splits as word ranks, with the variant's reader; the last variant read is cached.
 
     Args:
         variant: "text", "ranks" or "keras".
-        data: folder with the files, or None for the usual places.
+        data: folder with the files; None searches `LRCNET_DATA`, then the cache.
 
     Returns:
         "train" and "test".
@@ -85,7 +86,7 @@ def read(variant: str, data: DataPath | None = None) -> dict[str, Reviews]:
     path, *others = find_files("imdb", _FILES[variant], data)
     index = others[0] if others else None
     changed = tuple(file.stat().st_mtime_ns for file in (path, *others))
-    return _read(variant, path, index, changed)
+    return _read_cached(variant, path, index, changed)
 
 
 def _load(variant: str, split: str, data: DataPath | None) -> Samples:

@@ -1,7 +1,7 @@
 """Readers of the IMDB reviews: the original texts, Keras' encoded file, and ranks with offsets.
 
-All give the same thing: for each split the reviews as lists of word ranks (1 = the most frequent word, 0 = not in the
-index), laid end to end, and the labels.
+All readers return the same data: for each split the reviews as lists of word ranks (1 = the most frequent word, 0 = not
+in the index), laid end to end, and the labels.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Reviews:
     Attributes:
         ranks: word ranks of all reviews, end to end, (tokens,) int64.
         offsets: review k is ranks[offsets[k]:offsets[k + 1]], (reviews + 1,) int64.
-        labels: 1 for a good review, 0 for a bad one, (reviews,) int64.
+        labels: 1 for a positive review, 0 for a negative one, (reviews,) int64.
     """
 
     ranks: NDArray[np.int64]
@@ -41,20 +41,20 @@ class Reviews:
     labels: NDArray[np.int64]
 
 
-def words(text: str) -> list[str]:
-    """Splits a review as Keras' word index was made: lower case, punctuation but the apostrophe is blank.
+def split_words(text: str) -> list[str]:
+    """Split a review as Keras' word index was made: in lower case, with all punctuation but the apostrophe as blanks.
 
-    Only the blank separates: other white space in a review (a no-break space, say) stays inside its word.
+    Only the blank separates words: other white space (such as a no-break space) stays inside its word.
 
     Example:
-        >>> words("It's GREAT!<br />10/10")
+        >>> split_words("It's GREAT!<br />10/10")
         ["it's", 'great', 'br', '10', '10']
     """
     return [word for word in text.lower().translate(_BLANKS).split(" ") if word]
 
 
 def read_word_index(path: Path) -> dict[str, int]:
-    """Reads `imdb_word_index.json`: word -> rank, from 1.
+    """Read `imdb_word_index.json`: word -> rank, from 1.
 
     Raises:
         ValueError: for a file that is not such a table.
@@ -62,17 +62,18 @@ def read_word_index(path: Path) -> dict[str, int]:
     try:
         index = json.loads(path.read_text(encoding="utf-8"))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path.name} must be a whole JSON file and is not ({error}); get it again") from error
+        raise ValueError(f"{path.name} must be a complete JSON file and is not ({error}); get it again") from error
     if not isinstance(index, dict) or not index or not all(isinstance(r, int) and r > 0 for r in index.values()):
         raise ValueError(f"{path.name} must map words to ranks from 1; it holds something else, get it again")
     return index
 
 
 def _texts(path: Path) -> Iterator[tuple[str, bytes]]:
-    """(path inside, bytes) of every file; archives are read through once, in their order, and never unpacked."""
+    """Yield (path inside, bytes) of every review; archives are read once, in their order, and never unpacked."""
     if path.is_dir():
-        for file in (found for opinion in ("pos", "neg") for found in path.glob(f"*/{opinion}/*.txt")):
-            yield file.relative_to(path).as_posix(), file.read_bytes()
+        for opinion in ("pos", "neg"):
+            for file in path.glob(f"*/{opinion}/*.txt"):
+                yield file.relative_to(path).as_posix(), file.read_bytes()
         return
     with tarfile.open(path, "r|*") as archive:
         for member in archive:
@@ -82,37 +83,37 @@ def _texts(path: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def read_texts(path: Path, index: Mapping[str, int]) -> dict[str, Reviews]:
-    """Reads the original reviews and ranks their words.
+    """Read the original reviews as word ranks.
 
     Args:
         path: an archive (.tar, .tar.gz, .tar.xz) or a folder that holds train|test/pos|neg/ID_RATING.txt.
         index: word -> rank.
 
     Returns:
-        "train" and "test", good reviews first, each half in the order of the reviews' numbers.
+        "train" and "test", positive reviews first, each half in the order of the reviews' numbers.
 
     Raises:
-        ValueError: for an archive that is cut off, a text that is not UTF-8, or a split without reviews.
+        ValueError: for a truncated archive, a text that is not UTF-8, or a split without reviews.
     """
-    found: dict[str, list[tuple[int, int, int, list[int]]]] = {"train": [], "test": []}
+    by_split: dict[str, list[tuple[int, int, int, list[int]]]] = {"train": [], "test": []}
     try:
         for name, content in _texts(path):
             match = _REVIEW.fullmatch(name)
             if match is None:
                 continue
             split, opinion, number, rating = match.groups()
-            ranks = [index.get(word, 0) for word in words(content.decode("utf-8"))]
-            found[split].append((int(opinion == "neg"), int(number), int(rating), ranks))
+            ranks = [index.get(word, 0) for word in split_words(content.decode("utf-8"))]
+            by_split[split].append((int(opinion == "neg"), int(number), int(rating), ranks))
     except (tarfile.TarError, lzma.LZMAError, zlib.error, EOFError) as error:
         raise ValueError(
-            f"{path.name} must be a whole archive of reviews and is not ({error}); get it again"
+            f"{path.name} must be a complete archive of reviews and is not ({error}); get it again"
         ) from error
     except UnicodeDecodeError as error:
         raise ValueError(f"{name} in {path.name} must be UTF-8 text and is not ({error})") from error
-    empty = [split for split, reviews in found.items() if not reviews]
+    empty = [split for split, reviews in by_split.items() if not reviews]
     if empty:
         raise ValueError(f"{path.name} must hold reviews as train|test/pos|neg/ID_RATING.txt; it has none in {empty}")
-    return {split: _join(sorted(reviews)) for split, reviews in found.items()}
+    return {split: _join(sorted(reviews)) for split, reviews in by_split.items()}
 
 
 def _join(reviews: list[tuple[int, int, int, list[int]]]) -> Reviews:
@@ -132,13 +133,13 @@ def _check_labels(path: Path, labels: NDArray[np.int64]) -> None:
 
 
 def read_keras(path: Path) -> dict[str, Reviews]:
-    """Reads Keras' `imdb.npz`: object arrays x_train, x_test of lists of ranks, and labels y_train, y_test.
+    """Read Keras' `imdb.npz`: object arrays x_train, x_test of lists of ranks, and labels y_train, y_test.
 
     Returns:
         "train" and "test", in the file's order.
 
     Raises:
-        ValueError: for a file that is cut off or holds anything else.
+        ValueError: for a file that is truncated or holds anything else.
     """
     arrays = read_arrays(path, ("x_train", "y_train", "x_test", "y_test"))
     result = {}
@@ -158,13 +159,13 @@ def read_keras(path: Path) -> dict[str, Reviews]:
 
 
 def read_ranks(path: Path) -> dict[str, Reviews]:
-    """Reads ranks with offsets: {train,test}_{tokens,offsets,labels} of an .npz file.
+    """Read ranks with offsets: {train,test}_{tokens,offsets,labels} of an .npz file.
 
     Returns:
         "train" and "test", in the file's order.
 
     Raises:
-        ValueError: for a file that is cut off or whose offsets do not fit its tokens.
+        ValueError: for a file that is truncated or has offsets that do not fit its tokens.
     """
     kinds = ("tokens", "offsets", "labels")
     arrays = read_arrays(path, tuple(f"{split}_{kind}" for split in ("train", "test") for kind in kinds))

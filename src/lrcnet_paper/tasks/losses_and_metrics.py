@@ -1,4 +1,4 @@
-"""Losses and metrics of the tasks, each `(output, target) -> scalar`, the mean over everything in the batch."""
+"""Losses and metrics of the tasks, each `(output, target) -> scalar`, the mean over the whole batch."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ def _check_classes(output: Tensor, target: Tensor) -> None:
 
 
 def cross_entropy(output: Tensor, target: Tensor) -> Tensor:
-    """Mean cross-entropy of logits (..., classes) against class numbers (...), over all samples and steps."""
+    """Return the mean cross-entropy of logits (..., classes) and class numbers (...), over all samples and steps."""
     _check_classes(output, target)
     return functional.cross_entropy(output.reshape(-1, output.shape[-1]), target.reshape(-1))
 
 
 def accuracy(output: Tensor, target: Tensor) -> Tensor:
-    """Share of logits (..., classes) whose largest one is the target (...), over all samples and steps."""
+    """Return the fraction of samples and steps where the largest logit (..., classes) is the target (...)."""
     _check_classes(output, target)
     return (output.argmax(-1) == target).to(torch.float64).mean()
 
 
 def binary_cross_entropy(output: Tensor, target: Tensor) -> Tensor:
-    """Mean cross-entropy of one logit per sample, (sample, 1), against 0 or 1, (sample,)."""
+    """Return the mean cross-entropy of one logit per sample, (sample, 1), against 0 or 1, (sample,)."""
     _check(output, (*target.shape, 1), "one logit for each target")
     return functional.binary_cross_entropy_with_logits(output[..., 0], target.to(output.dtype))
 
@@ -44,16 +44,16 @@ def _binary_accuracy(output: Tensor, target: Tensor, threshold: float) -> Tensor
 
 
 def binary_accuracy(output: Tensor, target: Tensor) -> Tensor:
-    """Share of samples whose logit (sample, 1) is above 0 exactly where the target (sample,) is 1."""
+    """Return the fraction of samples whose logit (sample, 1) is above 0 exactly where the target (sample,) is 1."""
     return _binary_accuracy(output, target, 0.0)
 
 
 def binary_accuracy_above_half(output: Tensor, target: Tensor) -> Tensor:
-    """As `binary_accuracy`, the logit held against 0.5, as Keras' accuracy does when it is given logits."""
+    """Return `binary_accuracy` with the threshold 0.5, as Keras' accuracy computes it from logits."""
     return _binary_accuracy(output, target, 0.5)
 
 
 def mean_absolute_error(output: Tensor, target: Tensor) -> Tensor:
-    """Mean absolute difference of two tensors of one shape."""
+    """Return the mean absolute difference of two tensors of the same shape."""
     _check(output, tuple(target.shape), "the target's")
     return (output - target).abs().mean()

@@ -34,11 +34,11 @@ class System:
 
     Attributes:
         name: its key in `SYSTEMS` or `ALTERNATIVES`.
-        title: for people.
-        equations: as the paper prints them, or what differs from there.
+        title: name for people.
+        equations: the equations as the paper prints them, or their difference from the paper.
         y0: initial state (x, y).
-        end: the trajectory covers 0..end.
-        field: right-hand side on two numbers or two tensors.
+        end: last time of the trajectory, which begins at 0.
+        field: right-hand side as a function of two numbers or two tensors.
 
     Example:
         >>> duffing = SYSTEMS["duffing"]
@@ -54,13 +54,13 @@ class System:
     field: Field
 
     def derivative(self, state: Tensor) -> Tensor:
-        """dy/dt at states of shape (..., 2), same shape."""
+        """Return dy/dt at states of shape (..., 2), in the same shape."""
         if state.ndim == 0 or state.shape[-1] != 2:
             raise ValueError(f"state must have shape (..., 2); got {tuple(state.shape)}")
         return torch.stack(self.field(state[..., 0], state[..., 1]), dim=-1)
 
     def times(self, points: int = POINTS) -> Tensor:
-        """The grid, (points,), float64, from 0 to `end` inclusive."""
+        """Return the grid of times, (points,), float64, from 0 to `end` inclusive."""
         return torch.linspace(0.0, self.end, points, dtype=torch.float64)
 
 
@@ -164,11 +164,11 @@ ALTERNATIVES: Mapping[str, System] = _collect(
         _lotka_volterra_nonlinear_plus,
     ),
 )
-"""Where the paper and its program disagree, the reading that is not the default."""
+"""The other reading of the systems for which the paper and its program disagree."""
 
 
 def find_system(system: str | System) -> System:
-    """The system of that name, among `SYSTEMS` and `ALTERNATIVES`; a System is given back."""
+    """Return the system of a name in `SYSTEMS` or `ALTERNATIVES`; a System is returned unchanged."""
     if isinstance(system, System):
         return system
     known = {**SYSTEMS, **ALTERNATIVES}
@@ -188,12 +188,12 @@ _STAGES = (
     (9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656),
 )
 _WEIGHTS = (35 / 384, 0.0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84)
-# Longest internal step. At order 5 it leaves an error near 1e-11, below anything float32 training can see.
+# Longest internal step. At order 5 the error is near 1e-11, far below the resolution of float32 training.
 _LONGEST_STEP = 1 / 400
 
 
 def _dormand_prince(field: Field, x: float, y: float, step: float) -> tuple[float, float]:
-    # Two plain floats are several times faster here than arrays of length two.
+    # Two Python floats are several times faster here than arrays of length two.
     slopes: list[tuple[float, float]] = []
     for row in _STAGES:
         sx = x + step * sum(c * k[0] for c, k in zip(row, slopes, strict=True))
@@ -219,11 +219,11 @@ def _states(system: System, points: int) -> tuple[tuple[float, float], ...]:
 
 
 def trajectory(system: str | System, points: int = POINTS) -> tuple[Tensor, Tensor]:
-    """The true trajectory, by Dormand-Prince steps of at most 1/400 in float64.
+    """Return the true trajectory, by Dormand-Prince steps of at most 1/400 in float64.
 
     Args:
         system: a system or its name.
-        points: points of the grid, at least two.
+        points: number of points of the grid, at least two.
 
     Returns:
         times (points,) and states (points, 2), float64.
@@ -243,7 +243,7 @@ def trajectory(system: str | System, points: int = POINTS) -> tuple[Tensor, Tens
 
 
 def _load(variant: str, split: str, data: DataPath | None) -> Samples:
-    del data  # everything is generated
+    del data  # the data is generated
     _, states = trajectory(variant)
     states = states.to(torch.float32)
     if split == "test":
@@ -279,4 +279,4 @@ def _task(variant: str) -> Task:
 
 
 VARIANTS: dict[str, Task] = {variant: _task(variant) for variant in (*SYSTEMS, *ALTERNATIVES)}
-"""Every system; `load("train")` gives all windows (x (985, 2), y (985, 16, 2)), `load("test")` the whole trajectory."""
+"""Every system; `load("train")` has all windows (x (985, 2), y (985, 16, 2)), `load("test")` the whole trajectory."""

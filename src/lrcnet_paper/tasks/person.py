@@ -1,8 +1,8 @@
-"""Localization Data for Person Activity: which of seven things a person with four body tags does, step by step.
+"""Localization Data for Person Activity: one of seven activities of a person with four body tags at every step.
 
 The faithful protocol is that of the paper's program: overlapping windows of all sequences are shuffled and split, so
-that a test window shares rows with training windows, and the last sequence is forgotten. The clean one splits by
-sequence, has a validation set, and uses every sequence.
+that a test window shares rows with training windows, and the last sequence is left out. The clean protocol splits by
+sequence, has a validation split, and uses every sequence.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .data_folders import find_file
 from .losses_and_metrics import accuracy, cross_entropy
-from .person_files import CLASSES, Recording, read_coarse, read_official
-from .sources import SOURCES, find_file
+from .person_files import CLASSES, ActivitySequence, read_coarse, read_official
+from .sources import SOURCES
 from .task import DataPath, Recipe, Samples, Task
 
 WINDOW = 32
@@ -35,7 +36,7 @@ _PART = ("A01", "A02", "A03", "A04")
 
 @dataclass(frozen=True)
 class _Variant:
-    """What a variant reads and how it splits; the sizes are those of the real files."""
+    """The files and the protocol of a variant; the sizes of the splits are those of the real files."""
 
     files: tuple[str, ...]
     sequences: Literal["all", "all but the last", "A01-A04"]
@@ -107,56 +108,58 @@ _VARIANTS: dict[str, _Variant] = {
 
 
 @lru_cache(maxsize=2)
-def _recordings(path: Path, changed: int) -> tuple[Recording, ...]:
+def _read_cached(path: Path, changed: int) -> tuple[ActivitySequence, ...]:
     return read_coarse(path) if path.suffix == ".npz" else read_official(path)
 
 
-def read(path: str | Path) -> tuple[Recording, ...]:
-    """The sequences of a file, official or coarse by its name's end; the last two files read are remembered."""
+def read_sequences(path: str | Path) -> tuple[ActivitySequence, ...]:
+    """Read the sequences of a file, coarse if its name ends in .npz, else official; the last two files are cached."""
     path = Path(path)
-    return _recordings(path, path.stat().st_mtime_ns)
+    return _read_cached(path, path.stat().st_mtime_ns)
 
 
-def windows(recordings: Sequence[Recording]) -> Samples:
-    """Cuts sequences into windows of 32 rows that begin at range(0, rows - 32, 16).
+def cut_windows(sequences: Sequence[ActivitySequence]) -> Samples:
+    """Cut sequences into windows of 32 rows that begin at range(0, rows - 32, 16).
 
     Args:
-        recordings: sequences, all with time or all without.
+        sequences: sequences, all with timestamps or all without.
 
     Returns:
         x (window, 32, 7) float32, dt (window, 32) float32 or None, y (window, 32) int64, in order of the sequences.
 
     Raises:
-        ValueError: when no sequence is longer than a window, or only some have time.
+        ValueError: when no sequence is longer than a window, or only some have timestamps.
     """
     pieces = [
-        (recording, np.arange(start, start + WINDOW))
-        for recording in recordings
-        for start in range(0, len(recording.labels) - WINDOW, STRIDE)
+        (sequence, np.arange(start, start + WINDOW))
+        for sequence in sequences
+        for start in range(0, len(sequence.labels) - WINDOW, STRIDE)
     ]
     if not pieces:
-        lengths = [len(recording.labels) for recording in recordings]
+        lengths = [len(sequence.labels) for sequence in sequences]
         raise ValueError(f"some sequence must have more than {WINDOW} rows; the lengths are {lengths}")
-    timed = {recording.dt is not None for recording in recordings}
+    timed = {sequence.dt is not None for sequence in sequences}
     if len(timed) != 1:
         raise ValueError("either all sequences or none must have time; these are mixed")
     dt: Tensor | None = None
     if timed == {True}:
-        dt = torch.from_numpy(np.stack([r.dt[rows] for r, rows in pieces if r.dt is not None]))
-    x = torch.from_numpy(np.stack([r.features[rows] for r, rows in pieces]))
-    return Samples(x, dt, torch.from_numpy(np.stack([r.labels[rows] for r, rows in pieces])))
+        dt = torch.from_numpy(np.stack([s.dt[rows] for s, rows in pieces if s.dt is not None]))
+    x = torch.from_numpy(np.stack([s.features[rows] for s, rows in pieces]))
+    return Samples(x, dt, torch.from_numpy(np.stack([s.labels[rows] for s, rows in pieces])))
 
 
-def _faithful(recordings: Sequence[Recording], split: str) -> Samples:
-    samples = windows(recordings)
-    # The legacy generator is the protocol: another one would give another split.
+def _load_faithful_split(sequences: Sequence[ActivitySequence], split: str) -> Samples:
+    samples = cut_windows(sequences)
+    # The legacy generator is part of the protocol: another one would give another split.
     order = np.random.RandomState(SPLIT_SEED).permutation(len(samples))
     tests = int(TEST_SHARE * len(samples))
     return Samples(*samples[torch.from_numpy(order[:tests] if split == "test" else order[tests:])])
 
 
 def split_by_sequence(names: Sequence[str]) -> dict[str, list[str]]:
-    """The clean split: of each person (first letter) the last take tests, the one before it validates, the rest trains.
+    """Assign sequences to the clean splits.
+
+    Of each person (first letter) the last take is for testing, the one before it for validation, the rest for training.
 
     Example:
         >>> split_by_sequence(["A01", "A02", "A03", "A04"])
@@ -173,32 +176,32 @@ def split_by_sequence(names: Sequence[str]) -> dict[str, list[str]]:
     return parts
 
 
-def _clean(recordings: Sequence[Recording], split: str) -> Samples:
-    chosen = split_by_sequence([recording.name for recording in recordings])[split]
-    # A reading cannot come before its predecessor: the two clocks' disagreement counts as no time at all.
-    return windows(
-        [r if r.dt is None else replace(r, dt=np.maximum(r.dt, np.float32(0))) for r in recordings if r.name in chosen]
+def _load_clean_split(sequences: Sequence[ActivitySequence], split: str) -> Samples:
+    names = split_by_sequence([sequence.name for sequence in sequences])[split]
+    # A reading cannot come before its predecessor: where two clocks disagree, the gap counts as 0.
+    return cut_windows(
+        [s if s.dt is None else replace(s, dt=np.maximum(s.dt, np.float32(0))) for s in sequences if s.name in names]
     )
 
 
 def _load(variant: str, split: str, data: DataPath | None) -> Samples:
     chosen = _VARIANTS[variant]
     path = find_file("person", chosen.files, data)
-    recordings = read(path)
-    names = [recording.name for recording in recordings]
+    sequences = read_sequences(path)
+    names = [sequence.name for sequence in sequences]
     if chosen.sequences == "A01-A04":
         missing = [name for name in _PART if name not in names]
         if missing:
             raise ValueError(f"{path.name} must hold the sequences {list(_PART)}; it lacks {missing}")
-        recordings = tuple(recording for recording in recordings if recording.name in _PART)
-    elif len(recordings) != 25:
+        sequences = tuple(sequence for sequence in sequences if sequence.name in _PART)
+    elif len(sequences) != 25:
         raise ValueError(
-            f"{path.name} must hold 25 sequences for the variant {variant!r} and holds {len(recordings)}; get the "
+            f"{path.name} must hold 25 sequences for the variant {variant!r} and holds {len(sequences)}; get the "
             "whole file, or use the variant 'a01-a04' if it is that part"
         )
     if chosen.sequences == "all but the last":
-        recordings = recordings[:-1]
-    return _clean(recordings, split) if chosen.clean else _faithful(recordings, split)
+        sequences = sequences[:-1]
+    return (_load_clean_split if chosen.clean else _load_faithful_split)(sequences, split)
 
 
 def _task(name: str, variant: _Variant) -> Task:

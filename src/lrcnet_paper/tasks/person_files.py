@@ -35,19 +35,19 @@ ACTIVITIES = {
 """The eleven activities of the file -> the seven classes of the benchmark."""
 
 FIRST_GAP = 5.0
-"""The gap before the first reading of a sequence, where there is none."""
+"""The gap that stands in for the undefined one before the first reading of a sequence."""
 
 _TICKS_PER_UNIT = 1_000_000  # 100 ns ticks in the benchmark's unit of 100 ms
 
 
 @dataclass(frozen=True)
-class Recording:
-    """One recorded sequence.
+class ActivitySequence:
+    """One recorded sequence of a person's activities.
 
     Attributes:
-        name: A01..E05: the person's letter and the number of the take.
+        name: A01..E05, the person's letter and the number of the take.
         features: (rows, 7) float32: one-hot tag, then x, y, z in metres.
-        dt: (rows,) float32, the gap before each reading in units of 100 ms, or None where the file has no time.
+        dt: (rows,) float32, the gap before each reading in units of 100 ms; None if the file has no timestamps.
         labels: (rows,) int64, 0..6.
     """
 
@@ -75,7 +75,7 @@ def _parse(line: str, where: str) -> tuple[str, int, int, tuple[float, float, fl
     if len(fields) != 8:
         raise ValueError(
             f"{where} must have 8 fields (sequence, tag, ticks, date, x, y, z, activity) and has {len(fields)}: "
-            f"{line.strip()[:80]!r}; the file is cut off or is another one, get it again"
+            f"{line.strip()[:80]!r}; the file is truncated or not the right one, get it again"
         )
     name, tag, ticks, _, x, y, z, activity = fields
     if tag not in TAGS:
@@ -88,9 +88,9 @@ def _parse(line: str, where: str) -> tuple[str, int, int, tuple[float, float, fl
         raise ValueError(f"{where} must have numbers as ticks, x, y and z; it has {[ticks, x, y, z]}") from None
 
 
-def _recordings(
+def _group_rows(
     path: Path, rows: Iterable[tuple[str, int, int, tuple[float, float, float], int]]
-) -> tuple[Recording, ...]:
+) -> tuple[ActivitySequence, ...]:
     grouped: dict[str, list[tuple[int, int, tuple[float, float, float], int]]] = {}
     current = None
     for name, *row in rows:
@@ -106,7 +106,7 @@ def _recordings(
         # Ticks have 18 digits: subtract as integers, since float64 would round them.
         gaps = np.diff(np.array(ticks, dtype=np.int64)) / _TICKS_PER_UNIT
         result.append(
-            Recording(
+            ActivitySequence(
                 name,
                 _features(np.array(tags), np.array(places)),
                 np.concatenate([[FIRST_GAP], gaps]).astype(np.float32),
@@ -116,8 +116,8 @@ def _recordings(
     return tuple(result)
 
 
-def read_official(path: Path) -> tuple[Recording, ...]:
-    """Reads the official format, plain or packed (.xz, .gz): every row is one step, in file order.
+def read_official(path: Path) -> tuple[ActivitySequence, ...]:
+    """Read the official format, plain or compressed (.xz, .gz): every row is one step, in file order.
 
     Args:
         path: `ConfLongDemo_JSI.txt`, or a part of it.
@@ -126,7 +126,7 @@ def read_official(path: Path) -> tuple[Recording, ...]:
         The sequences in file order.
 
     Raises:
-        ValueError: for a file that is cut off, empty or not of this format; the message names the line.
+        ValueError: for a file that is truncated, empty or not of this format; the message names the line.
     """
     try:
         with _open_text(path) as lines:
@@ -134,12 +134,14 @@ def read_official(path: Path) -> tuple[Recording, ...]:
                 _parse(line, f"line {number} of {path.name}") for number, line in enumerate(lines, 1) if line.strip()
             ]
     except (lzma.LZMAError, gzip.BadGzipFile, zlib.error, EOFError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path.name} must be a whole text or packed text file and is not ({error})") from error
-    return _recordings(path, rows)
+        raise ValueError(
+            f"{path.name} must be a complete text file, plain or compressed, and is not ({error})"
+        ) from error
+    return _group_rows(path, rows)
 
 
-def read_coarse(path: Path) -> tuple[Recording, ...]:
-    """Reads the coarse arrays: all sequences, coordinates in whole decimetres, no time.
+def read_coarse(path: Path) -> tuple[ActivitySequence, ...]:
+    """Read the coarse arrays: all sequences, coordinates in whole decimetres, no timestamps.
 
     Args:
         path: `person_activity_coarse.npz`.
@@ -148,17 +150,17 @@ def read_coarse(path: Path) -> tuple[Recording, ...]:
         The sequences in file order, with `dt` None.
 
     Raises:
-        ValueError: for a file that lacks an array or whose arrays do not fit together.
+        ValueError: for a file that lacks an array or has arrays that do not fit together.
     """
     wanted = ("sequence", "sequence_names", "tag", "tag_names", "xyz_decimetre", "activity", "activity_names")
-    # numpy leaves a file open when it is no archive, hence a handle of our own.
+    # numpy leaves a file open when it is not an archive, so it gets a handle that is closed here.
     with path.open("rb") as file:
         try:
             with np.load(file, allow_pickle=False) as archive:
                 missing = [name for name in wanted if name not in archive.files]
                 arrays = {name: archive[name] for name in wanted if name in archive.files}
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError) as error:
-            raise ValueError(f"{path.name} must be a whole .npz file and is not ({error})") from error
+            raise ValueError(f"{path.name} must be a complete .npz file and is not ({error})") from error
     if missing:
         raise ValueError(f"{path.name} must hold the arrays {list(wanted)}; it lacks {missing}")
     sequence = arrays["sequence"]
@@ -179,4 +181,4 @@ def read_coarse(path: Path) -> tuple[Recording, ...]:
     labels = np.array([ACTIVITIES[name] for name in activity_names], dtype=np.int64)[arrays["activity"]]
     features = _features(tags, arrays["xyz_decimetre"] / 10.0)
     chosen = [(str(name), sequence == number) for number, name in enumerate(arrays["sequence_names"])]
-    return tuple(Recording(name, features[mask], None, labels[mask]) for name, mask in chosen if mask.any())
+    return tuple(ActivitySequence(name, features[mask], None, labels[mask]) for name, mask in chosen if mask.any())

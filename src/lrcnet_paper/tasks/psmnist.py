@@ -1,4 +1,4 @@
-"""Permuted sequential MNIST: a digit, one pixel per step, in one fixed random order."""
+"""Permuted sequential MNIST: a digit, read one pixel per step in one fixed random order."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from .data_folders import find_files
 from .losses_and_metrics import accuracy, cross_entropy
-from .sources import SOURCES, find_file
+from .sources import SOURCES
 from .task import DataPath, Recipe, Samples, Task
 
 PIXELS = 784
@@ -24,23 +25,23 @@ _KINDS = ("images-idx3", "labels-idx1")
 
 
 def permutation() -> NDArray[np.int64]:
-    """The order of the pixels, (784,): that of numpy's legacy generator with seed 0."""
+    """Return the order of the pixels, (784,), from numpy's legacy generator with seed 0."""
     return np.random.RandomState(PERMUTATION_SEED).permutation(PIXELS).astype(np.int64)
 
 
 def read_idx(path: Path) -> NDArray[np.uint8]:
-    """Reads one idx file of bytes, packed (.gz) or not.
+    """Read one idx file of bytes, plain or compressed (.gz).
 
-    The format: two zero bytes, the type of the numbers (8 = bytes), the number of axes, each axis' length as four
-    bytes (largest first), then the numbers.
+    The format: two zero bytes, the type of the numbers (8 = bytes), the number of axes, the length of each axis as four
+    bytes (most significant first), then the numbers.
 
     Raises:
-        ValueError: for a file that is cut off, has bytes to spare, or is another format.
+        ValueError: for a file that is truncated, has extra bytes, or has another format.
     """
     try:
         content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
-        raise ValueError(f"{path.name} must be a whole gzip file and is not ({error}); get it again") from error
+        raise ValueError(f"{path.name} must be a complete gzip file and is not ({error}); get it again") from error
     if len(content) < 4 or content[:3] != bytes([0, 0, _UNSIGNED_BYTES]):
         raise ValueError(f"{path.name} must begin as an idx file of bytes, 00 00 08; it begins {content[:3].hex(' ')}")
     start = 4 + 4 * content[3]
@@ -59,7 +60,7 @@ def _names(part: str, kind: str) -> tuple[str, str]:
 
 def _load(variant: str, split: str, data: DataPath | None) -> Samples:
     part = "t10k" if split == "test" else "train"
-    images_path, labels_path = (find_file("psmnist", _names(part, kind), data) for kind in _KINDS)
+    images_path, labels_path = find_files("psmnist", [_names(part, kind) for kind in _KINDS], data)
     images, labels = read_idx(images_path), read_idx(labels_path)
     if images.ndim != 3 or images.shape[1] * images.shape[2] != PIXELS or labels.shape != (len(images),):
         raise ValueError(
@@ -109,7 +110,7 @@ def _task(variant: str, notes: str) -> Task:
 
 _NOTES = {
     "permuted": "one fixed random order of the pixels, the paper's task",
-    "ordered": "pixels row by row: for a look at the data, not a task of the paper",
+    "ordered": "pixels row by row: for looking at the data, not a task of the paper",
 }
 VARIANTS: dict[str, Task] = {variant: _task(variant, notes) for variant, notes in _NOTES.items()}
 """Every variant of the task, the paper's first."""

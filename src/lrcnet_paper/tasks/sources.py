@@ -1,19 +1,10 @@
-"""Where the data comes from and where it lies: official addresses with checksums, and the search for local files.
-
-A data folder has one folder per source (`mnist`, `imdb`, `person_activity`). It is looked for in this order: the
-argument, the environment variable `LRCNET_DATA`, the user's cache folder.
-"""
+"""The official sources of the data: addresses, checksums, citations and licences."""
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from types import MappingProxyType
-
-ENVIRONMENT = "LRCNET_DATA"
 
 
 @dataclass(frozen=True)
@@ -21,10 +12,11 @@ class RemoteFile:
     """One file as its publisher offers it.
 
     Attributes:
-        name: how it is called here.
-        urls: addresses, tried in turn. One that ends in `.zip` is an archive that holds `name`, unless `name` ends so.
+        name: name of the local file.
+        urls: addresses, tried in turn. An address that ends in `.zip` is an archive that holds `name`, unless `name`
+            itself ends in `.zip`.
         checksum: "sha256:..." or "md5:..." of the file (not of an archive around it).
-        megabytes: what the download weighs, for people.
+        megabytes: size of the download, for people.
     """
 
     name: str
@@ -40,9 +32,9 @@ class Source:
     Attributes:
         task: the benchmark's name.
         folder: name of its folder inside a data folder.
-        files: what `lrcnet data get` fetches.
+        files: the files that `lrcnet data get` downloads.
         homepage: the publisher's page.
-        citation: whom to cite.
+        citation: the publication to cite.
         licence: terms of use.
     """
 
@@ -55,7 +47,7 @@ class Source:
 
 
 def _mnist(name: str, sha256: str, megabytes: float) -> RemoteFile:
-    # The original server no longer answers reliably; these two carry its very bytes, as the checksum proves.
+    # The original server no longer answers reliably; these two mirrors carry the same bytes, as the checksum proves.
     mirrors = ("https://ossci-datasets.s3.amazonaws.com/mnist/", "https://storage.googleapis.com/cvdf-datasets/mnist/")
     return RemoteFile(name, tuple(mirror + name for mirror in mirrors), f"sha256:{sha256}", megabytes)
 
@@ -75,7 +67,7 @@ SOURCES: Mapping[str, Source] = MappingProxyType(
                         f"{_UCI}ml/machine-learning-databases/00196/ConfLongDemo_JSI.txt",
                         f"{_UCI}static/public/196/localization+data+for+person+activity.zip",
                     ),
-                    # The publisher states no SHA-256; the MD5 is all there is to check this one by.
+                    # The publisher states no SHA-256, only this MD5.
                     "md5:280a677ae0d673ec9a50ada480d8a529",
                     21.5,
                 ),
@@ -144,95 +136,15 @@ SOURCES: Mapping[str, Source] = MappingProxyType(
         ),
     }
 )
-"""The benchmarks that need files; the others generate their data."""
+"""The benchmarks that need files; the other ones generate their data."""
 
 
-def source(task: str) -> Source:
-    """The source of that task.
+def find_source(task: str) -> Source:
+    """Return the source of a task's data.
 
     Raises:
-        ValueError: for a name without one; the message lists those that have.
+        ValueError: for a task without a source; the message lists the tasks that have one.
     """
     if task not in SOURCES:
         raise ValueError(f"task with data to fetch must be one of {list(SOURCES)}; got {task!r}")
     return SOURCES[task]
-
-
-def cache_folder() -> Path:
-    """The user's cache folder for this library, whether or not it exists."""
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "lrcnet"
-
-
-def search_path(data: str | os.PathLike[str] | None = None) -> list[Path]:
-    """The data folders to look in, in this order, whether or not they exist."""
-    # An explicit folder is the only one searched: falling back from it would train on other data than was asked for.
-    if data is not None:
-        return [Path(data).expanduser()]
-    named = os.environ.get(ENVIRONMENT)
-    return ([Path(named).expanduser()] if named else []) + [cache_folder()]
-
-
-def _missing(task: str, wanted: Iterable[str], searched: Sequence[Path]) -> FileNotFoundError:
-    places = ", ".join(str(place) for place in searched)
-    return FileNotFoundError(
-        f"the task {task!r} needs {' or '.join(wanted)}, which is not in {places}; get the official files with "
-        f"`lrcnet data get {task}`, or point --data or {ENVIRONMENT} to a folder that has them "
-        f"(in it, or in its folder {SOURCES[task].folder!r})"
-    )
-
-
-def find_file(task: str, names: Sequence[str], data: str | os.PathLike[str] | None = None) -> Path:
-    """The first of some files (or folders) that exists.
-
-    Args:
-        task: a name in `SOURCES`.
-        names: file names in order of preference.
-        data: a data folder, the task's own folder, or one of these files itself; None searches `LRCNET_DATA`, then the
-            cache.
-
-    Raises:
-        ValueError: for a task without files.
-        FileNotFoundError: when none of them exists; the message says how to get them.
-    """
-    folder = source(task).folder
-    roots = search_path(data)
-    for root in roots:
-        if data is not None and root.name in names and root.exists():
-            return root
-        for place in (root / folder, root):
-            for name in names:
-                if (place / name).exists():
-                    return place / name
-    raise _missing(task, names, roots)
-
-
-def find_files(
-    task: str, groups: Iterable[Sequence[str]], data: str | os.PathLike[str] | None = None
-) -> tuple[Path, ...]:
-    """Find one file (or folder) of each group, as `find_file` does.
-
-    If `data` is one of the files itself, the files of the other groups may lie beside it.
-
-    Args:
-        task: a name in `SOURCES`.
-        groups: for each file, its names in order of preference.
-        data: as in `find_file`.
-
-    Raises:
-        FileNotFoundError: when a group has no file; the message says how to get it.
-    """
-    paths: list[Path] = []
-    for names in groups:
-        try:
-            paths.append(find_file(task, names, data))
-        except FileNotFoundError:
-            if data is None or not paths:
-                raise
-            paths.append(find_file(task, names, paths[0].parent))
-    return tuple(paths)

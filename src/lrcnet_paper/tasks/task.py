@@ -1,6 +1,6 @@
-"""What a benchmark is: a frozen description of its sizes, loss, metrics and recipe, and a way to load its splits.
+"""`Task`: a benchmark as a frozen description of its sizes, loss, metrics and recipe, with a way to load its splits.
 
-Axes everywhere in this package: sample, time, feature; batches come first.
+Axes everywhere in this package: sample, time, feature; the batch comes first.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
-from .sources import find_files
+from .data_folders import find_files
 
 DataPath = str | os.PathLike[str]
 Index = int | slice | Sequence[int] | Tensor
@@ -25,7 +25,7 @@ Measure = Callable[[Tensor, Tensor], Tensor]
 class Samples(Dataset[tuple[Tensor, Tensor | None, Tensor]]):
     """One split in memory, indexed by a number, a slice, a list or a tensor of numbers.
 
-    `samples[index]` is `(x, dt, y)`. A list gives a whole batch by one gather per tensor, which is why
+    `samples[index]` is `(x, dt, y)`. A list selects a whole batch by one gather per tensor, so
     `DataLoader(samples, sampler=BatchSampler(...), batch_size=None)` is the fast way to feed a training loop.
 
     Args:
@@ -34,7 +34,7 @@ class Samples(Dataset[tuple[Tensor, Tensor | None, Tensor]]):
         y: targets, (sample, ...).
 
     Raises:
-        ValueError: when the three differ in their number of samples.
+        ValueError: when x, dt and y differ in their number of samples.
 
     Example:
         >>> split = Samples(torch.zeros(5, 8, 3), None, torch.zeros(5, 8, dtype=torch.long))
@@ -58,20 +58,20 @@ class Samples(Dataset[tuple[Tensor, Tensor | None, Tensor]]):
         return self.x[index], None if self.dt is None else self.dt[index], self.y[index]
 
     def order(self, generator: torch.Generator) -> Tensor:
-        """Numbers of the samples of one epoch, in the order of training."""
+        """Return the indices of the samples of one epoch, in the order of training."""
         return torch.randperm(len(self), generator=generator)
 
     def evenly_spaced(self, count: int) -> Samples:
-        """So many of the samples, evenly spaced: some files are sorted by class."""
+        """Select `count` samples, evenly spaced because some files are sorted by class."""
         return Samples(*self[torch.arange(count) * len(self) // count]) if count < len(self) else self
 
     def to(self, device: torch.device) -> Samples:
-        """The samples on a device."""
+        """Move the samples to a device."""
         return Samples(self.x.to(device), None if self.dt is None else self.dt.to(device), self.y.to(device))
 
 
 class SampleSet(Protocol):
-    """What training needs of a split; `Samples` is one that lies in memory. See there for the methods."""
+    """One split as training uses it. `Samples` keeps it in memory and documents the methods."""
 
     def __len__(self) -> int: ...
     def __getitem__(self, index: Index) -> tuple[Tensor, Tensor | None, Tensor]: ...
@@ -82,19 +82,20 @@ class SampleSet(Protocol):
 
 @dataclass(frozen=True)
 class Recipe:
-    """How the paper trains on a task.
+    """The paper's hyper-parameters for a task.
 
     Attributes:
-        optimizer: the optimiser's name.
-        learning_rate: its rate, at first.
-        rho: decay of RMSprop's mean square (torch calls it alpha); None for the others.
-        eps: added to the denominator of the update.
+        optimizer: name of the optimiser, a key of `lrcnet_paper.training.optimisers.OPTIMISERS`.
+        learning_rate: learning rate of the first step.
+        rho: decay of RMSprop's mean square (torch calls it alpha); None for other optimisers.
+        eps: number added to the denominator of the update.
         batch_size: samples per step.
-        epochs: passes over the training split, or None where `iterations` counts.
-        iterations: training steps, or None where `epochs` counts.
-        reported: which weights give the number: those after the last step or those of the best validation epoch.
-        weight_decay: of AdamW.
-        schedule: of the rate, "constant" or "cosine".
+        epochs: passes over the training split; None if the length is counted in `iterations`.
+        iterations: training steps; None if the length is counted in `epochs`.
+        reported: the weights that the reported number comes from: those after the last step, or those of the best
+            validation epoch.
+        weight_decay: weight decay of AdamW.
+        schedule: schedule of the learning rate, a key of `lrcnet_paper.training.schedules.SCHEDULES`.
     """
 
     optimizer: str
@@ -111,30 +112,33 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Task:
-    """A benchmark in one of its variants. It knows its data and how to judge an output, and no network.
+    """A benchmark in one of its variants: its data, and the loss and metrics of an output. It knows no network.
 
     Attributes:
-        name: the benchmark, one of `TASKS`.
-        variant: which data and which protocol; a report labels its numbers with it.
+        name: name of the benchmark, a key of `TASKS`.
+        variant: name of the data and protocol; a report labels its numbers with it.
         variants: every variant of this benchmark, the default one first.
         title: one line for people.
-        kind: what is predicted: a label per step, one per sequence, a whole trajectory, or how to steer at each step.
-        input_size: features per step; for tokens the size of the embedding is the model's affair and this is 0.
-        vocabulary: number of token indices, 0 where inputs are not tokens.
-        output_size: logits or coordinates a model must give.
-        length: steps of a sequence.
-        splits: samples in each split; `load` insists on them, so that a shortened file cannot pass for the real one.
-        irregular: whether `load` gives a dt.
-        negative_dt: what a layer must do with negative gaps, as its argument of that name.
+        kind: the kind of target, a key of `lrcnet_paper.models.BUILDERS` and of
+            `lrcnet_paper.training.problems.PROBLEMS`: a label per step or per sequence, a trajectory, or a steering
+            command per step.
+        input_size: features per step; 0 for tokens, for which the model chooses the size of the embedding.
+        vocabulary: number of token indices; 0 if the inputs are not tokens.
+        output_size: number of logits or coordinates of a model's output.
+        length: number of steps of a sequence.
+        splits: name of each split -> its number of samples. `load` checks it, so that a truncated file is not mistaken
+            for the real one.
+        irregular: whether `load` returns a dt.
+        negative_dt: treatment of negative gaps, the argument of that name of a layer.
         loss: `loss(output, target)`, a scalar tensor.
-        metrics: name -> `metric(output, target)`, the mean over the batch; the first one is the reported one.
+        metrics: name -> `metric(output, target)`, the mean over the batch; the first one is reported.
         maximise: whether a larger reported metric is better.
         recipe: the paper's hyper-parameters.
-        citation: whom to cite for the data.
-        licence: under which terms the data may be used.
-        notes: what a reader of a number must know about this variant.
-        reader: what `load` calls with the variant, the split and the folder.
-        files: what `reader` needs, each by its names in order of preference; none where data is generated.
+        citation: the publication to cite for the data.
+        licence: terms of use of the data.
+        notes: facts about this variant that a reader of its numbers must know.
+        reader: function that `load` calls with the variant, the split and the folder.
+        files: for each file that `reader` needs, its names in order of preference; empty if the data is generated.
     """
 
     name: str
@@ -193,18 +197,18 @@ class Task:
         return ""
 
     def load(self, split: str, data: DataPath | None = None) -> SampleSet:
-        """Reads one split.
+        """Load one split.
 
         Args:
             split: one of `splits`.
-            data: folder (or file) that holds the data; None looks where `LRCNET_DATA` points, then in the cache.
+            data: folder (or file) that holds the data; None searches `LRCNET_DATA`, then the cache.
 
         Returns:
-            The split's samples.
+            The samples of the split.
 
         Raises:
-            ValueError: for an unknown split, or a file that is not what it must be.
-            FileNotFoundError: when the files are not there; the message says how to get them.
+            ValueError: for an unknown split, or a file of another format or size.
+            FileNotFoundError: when a file is missing; the message says how to get it.
         """
         if split not in self.splits:
             raise ValueError(f"split of {self.name}/{self.variant} must be one of {list(self.splits)}; got {split!r}")
@@ -212,6 +216,6 @@ class Task:
         if len(samples) != self.splits[split]:
             raise ValueError(
                 f"split {split!r} of {self.name}/{self.variant} must have {self.splits[split]} samples and has "
-                f"{len(samples)}; the files are cut off or are others, get them again"
+                f"{len(samples)}; the files are truncated or not the right ones, get them again"
             )
         return samples

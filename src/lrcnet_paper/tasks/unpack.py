@@ -1,4 +1,4 @@
-"""Unpacks tar and zip archives, and lets nothing out of the folder they are unpacked into."""
+"""Unpacking of tar and zip archives; nothing is written outside the folder they are unpacked into."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import IO
 
 
-def _inside(name: str, archive: str) -> PurePosixPath:
-    """The member's path, once it is certain that it stays below the folder on every system."""
+def _safe_path(name: str, archive: str) -> PurePosixPath:
+    """Return the member's path after checking that it stays below the folder on every system."""
     path = PurePosixPath(name)
     windows = PureWindowsPath(name)
     if path.is_absolute() or windows.drive or windows.root or ".." in path.parts or ".." in windows.parts:
@@ -34,13 +34,13 @@ def _write(stream: IO[bytes], target: Path) -> None:
 def _untar(path: Path, folder: Path) -> None:
     with tarfile.open(path, "r|*") as archive:
         for member in archive:
-            place = folder / _inside(member.name, path.name)
+            target = folder / _safe_path(member.name, path.name)
             if member.isdir():
-                place.mkdir(parents=True, exist_ok=True)
+                target.mkdir(parents=True, exist_ok=True)
             elif member.isfile():
                 stream = archive.extractfile(member)
                 if stream is not None:
-                    _write(stream, place)
+                    _write(stream, target)
             else:
                 raise ValueError(f"{path.name} must hold files and folders only; {member.name!r} is a link or a device")
 
@@ -48,27 +48,27 @@ def _untar(path: Path, folder: Path) -> None:
 def _unzip(path: Path, folder: Path) -> None:
     with zipfile.ZipFile(path) as archive:
         for member in archive.infolist():
-            place = folder / _inside(member.filename, path.name)
+            target = folder / _safe_path(member.filename, path.name)
             kind = stat.S_IFMT(member.external_attr >> 16)
             if member.is_dir():
-                place.mkdir(parents=True, exist_ok=True)
+                target.mkdir(parents=True, exist_ok=True)
             elif kind in (0, stat.S_IFREG):
                 with archive.open(member) as stream:
-                    _write(stream, place)
+                    _write(stream, target)
             else:
                 raise ValueError(f"{path.name} must hold files and folders only; {member.filename!r} is a link")
 
 
 @contextmanager
-def unpacked(path: Path, scratch: Path) -> Iterator[Path]:
-    """The content of an archive in a folder that is gone when the block ends, whatever happens in it.
+def unpack(path: Path, scratch: Path) -> Iterator[Path]:
+    """Unpack an archive into a folder that is deleted at the end of the `with` block, also after an error.
 
     Args:
         path: a .zip, .tar, .tar.gz or .tar.xz file.
-        scratch: where that folder is made.
+        scratch: parent of that folder.
 
     Raises:
-        ValueError: for a path that leads out of the folder, a link, a device, or an archive that is cut off.
+        ValueError: for a path that leads out of the folder, a link, a device, or a truncated archive.
     """
     staging = Path(tempfile.mkdtemp(prefix=".unpacking-", dir=scratch))
     folder = staging / "content"
@@ -77,7 +77,7 @@ def unpacked(path: Path, scratch: Path) -> Iterator[Path]:
         try:
             (_unzip if zipfile.is_zipfile(path) else _untar)(path, folder)
         except (tarfile.TarError, zipfile.BadZipFile, lzma.LZMAError, zlib.error, EOFError) as error:
-            raise ValueError(f"{path.name} must be a whole tar or zip archive and is not ({error})") from error
+            raise ValueError(f"{path.name} must be a complete tar or zip archive and is not ({error})") from error
         except (FileExistsError, NotADirectoryError) as error:
             raise ValueError(f"{path.name} must name each file once; {error.filename!r} comes twice") from error
         yield folder

@@ -1,4 +1,4 @@
-"""Files that are either whole or not there: a temporary file in the same folder, flushed to disk, then renamed."""
+"""Atomic writes: a temporary file in the same folder is flushed to disk, then renamed, so no file is ever partial."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
-# Seconds to wait in the middle of every write, so that a test can kill a process there.
+# Environment variable: seconds to wait in the middle of every write, so that a test can kill a process there.
 PAUSE = "LRCNET_PAUSE_IN_WRITE"
 
 
 def write_atomically(path: Path, fill: Callable[[BinaryIO], object]) -> None:
-    """Replace `path` by what `fill` writes into a binary file; a kill at any moment leaves the old or the new one.
+    """Replace a file by new content; a kill at any moment leaves either the old or the new file.
 
     Args:
         path: the file; its folder must exist.
-        fill: called with an open binary file.
+        fill: writes the content into the open binary file that it is called with.
     """
     # One name per process: two processes that write the same file by mistake must not mix their bytes.
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
@@ -36,12 +36,12 @@ def write_atomically(path: Path, fill: Callable[[BinaryIO], object]) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Replace a text file atomically, UTF-8, with the line ends given."""
+    """Replace a text file atomically, in UTF-8, with the line ends of the text."""
     write_atomically(path, lambda file: file.write(text.encode()))
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Replace a JSON file atomically; NaN and infinities, which JSON has no word for, are a ValueError."""
+    """Replace a JSON file atomically; NaN and infinities, which JSON cannot express, raise ValueError."""
     write_text(path, json.dumps(content, indent=2, allow_nan=False) + "\n")
 
 

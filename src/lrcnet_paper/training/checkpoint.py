@@ -1,4 +1,4 @@
-"""Checkpoints of a run: the last state to resume from, the one before it, and the weights of the best epoch."""
+"""Checkpoints of a run: the last state, from which it resumes, the state before it, and the best weights."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from lrcnet_paper.training.atomic_files import write_atomically
 
 LAST, PREVIOUS, BEST = "last.ckpt", "previous.ckpt", "best.ckpt"
 FORMAT = 1
-# What reading raises on a file that is cut off, has flipped bits, or is no checkpoint at all.
-DAMAGE = (RuntimeError, EOFError, ValueError, KeyError, OSError, pickle.UnpicklingError, zipfile.BadZipFile)
+# The errors that reading raises on a file that is truncated, has flipped bits, or is no checkpoint.
+READ_ERRORS = (RuntimeError, EOFError, ValueError, KeyError, OSError, pickle.UnpicklingError, zipfile.BadZipFile)
 
 _log = logging.getLogger("lrcnet")
 Row = dict[str, float]
@@ -27,13 +27,13 @@ Row = dict[str, float]
 
 @dataclass
 class Progress:
-    """How far a run has come.
+    """The progress of a run.
 
     Attributes:
-        done: finished epochs, or iterations where the task counts these.
+        done: number of finished epochs, or of iterations where the task counts these.
         history: one row of metrics per evaluation.
-        seconds: wall-clock training time of each row; kept apart because no two runs agree on it.
-        best: the row of the best validation so far, None without validation.
+        seconds: wall-clock training time of each row; kept apart because it differs between equal runs.
+        best: row of the best validation so far; None without validation.
     """
 
     done: int = 0
@@ -43,7 +43,7 @@ class Progress:
 
 
 def save_last(folder: Path, network: nn.Module, optimiser: Optimizer, progress: Progress) -> None:
-    """Write the state to resume from; the one before it stays as a second chance."""
+    """Write the state to resume from; the previous state is kept in case the new one is damaged."""
     content = {
         "format": FORMAT,
         "model": network.state_dict(),
@@ -55,11 +55,11 @@ def save_last(folder: Path, network: nn.Module, optimiser: Optimizer, progress: 
     }
     last = folder / LAST
     if last.exists():
-        # A second name for the same file: at no moment is there none.
-        spare = folder / f".{PREVIOUS}.{os.getpid()}.part"
-        spare.unlink(missing_ok=True)
-        os.link(last, spare)
-        os.replace(spare, folder / PREVIOUS)
+        # A second name for the same file, so that there is a complete checkpoint at every moment.
+        link = folder / f".{PREVIOUS}.{os.getpid()}.part"
+        link.unlink(missing_ok=True)
+        os.link(last, link)
+        os.replace(link, folder / PREVIOUS)
     write_atomically(last, lambda file: torch.save(content, file))
 
 
@@ -70,23 +70,23 @@ def save_best(folder: Path, network: nn.Module, done: int) -> None:
 
 
 def load_last(folder: Path, network: nn.Module, optimiser: Optimizer) -> Progress:
-    """Bring network and optimiser to the last state that can be read.
+    """Load the last readable state into network and optimiser.
 
     Returns:
-        How far it had come; a fresh `Progress` where nothing was saved.
+        The progress of that state; a new `Progress` if nothing was saved.
 
     Raises:
-        RuntimeError: if there are checkpoints but none can be read.
+        RuntimeError: if there are checkpoints but none of them can be read.
     """
-    found = [folder / name for name in (LAST, PREVIOUS) if (folder / name).exists()]
+    paths = [folder / name for name in (LAST, PREVIOUS) if (folder / name).exists()]
     reasons = []
-    for path in found:
+    for path in paths:
         try:
             content = _read(path)
             network.load_state_dict(content["model"])
             optimiser.load_state_dict(content["optimizer"])
             progress = Progress(content["done"], content["history"], content["seconds"], content["best"])
-        except DAMAGE as error:
+        except READ_ERRORS as error:
             reasons.append(f"{path.name} ({_first_line(error)})")
             continue
         if reasons:
@@ -100,22 +100,22 @@ def load_last(folder: Path, network: nn.Module, optimiser: Optimizer) -> Progres
 
 
 def load_best(folder: Path, network: nn.Module) -> None:
-    """Give the network the weights of the best epoch.
+    """Load the weights of the best epoch into the network.
 
     Raises:
-        RuntimeError: if they cannot be read.
+        RuntimeError: if the weights cannot be read.
     """
     path = folder / BEST
     try:
         network.load_state_dict(_read(path)["model"])
-    except DAMAGE as error:
+    except READ_ERRORS as error:
         raise RuntimeError(
             f"the best weights in {path} cannot be read ({_first_line(error)}); delete the folder to train again"
         ) from error
 
 
 def _read(path: Path) -> dict[str, Any]:
-    # torch.load does not look at the archive's checksums, so a flipped bit would go unnoticed.
+    # torch.load does not verify the archive's checksums, so a flipped bit would go unnoticed.
     with zipfile.ZipFile(path) as archive:
         damaged = archive.testzip()
     if damaged is not None:

@@ -1,7 +1,7 @@
-"""Fitting one run: the training loop between two evaluations, and what is written at each.
+"""`Fit`: one run from its first step to its result, with the files written at each evaluation.
 
-Lightning's Fabric sets up devices and processes; the loop is ours. `docs/training.md` has the measurement behind that
-choice.
+Lightning's Fabric sets up devices and processes; the training loop is our own. `docs/training.md` has the measurement
+behind that choice.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from lrcnet_paper.models import build, parameter_count
 from lrcnet_paper.tasks import Task, find
 from lrcnet_paper.training import checkpoint, run_folder
 from lrcnet_paper.training.checkpoint import Row
+from lrcnet_paper.training.length import run_length
 from lrcnet_paper.training.loggers import Loggers
 from lrcnet_paper.training.loop import train_steps
 from lrcnet_paper.training.optimisers import make_optimiser
@@ -36,23 +37,8 @@ if TYPE_CHECKING:
     from lightning.fabric import Fabric
 
 
-def length(task: Task, spec: RunSpec) -> int:
-    """How long a run is, in the task's unit: epochs, or iterations.
-
-    Raises:
-        ValueError: if the other unit was given.
-    """
-    wanted, other = (spec.iterations, spec.epochs) if task.recipe.epochs is None else (spec.epochs, spec.iterations)
-    if other is not None:
-        unit, wrong = ("iterations", "epochs") if task.recipe.epochs is None else ("epochs", "iterations")
-        raise ValueError(f"{task.name} is counted in {unit}, but {wrong}={other} was given; give {unit}")
-    own = task.recipe.iterations if task.recipe.epochs is None else task.recipe.epochs
-    assert own is not None, "a recipe states epochs or iterations"
-    return own if wanted is None else wanted
-
-
-def resolve(task: Task, spec: RunSpec, network: nn.Module) -> dict[str, Any]:
-    """What the recipe and the model made of a run, for people who read its config.json."""
+def resolve_settings(task: Task, spec: RunSpec, network: nn.Module) -> dict[str, Any]:
+    """Return the settings that the recipe and the model add to a run, for people who read its config.json."""
     recipe = task.recipe
     return {
         "title": task.title,
@@ -61,18 +47,18 @@ def resolve(task: Task, spec: RunSpec, network: nn.Module) -> dict[str, Any]:
         "rho": recipe.rho,
         "eps": recipe.eps,
         "weight_decay": recipe.weight_decay,
-        "learning_rate": spec.learning_rate or recipe.learning_rate,
+        "learning_rate": spec.rate,
         "batch_size": spec.batch_size or recipe.batch_size,
-        "length": length(task, spec),
+        "length": run_length(task, spec),
         "reported": recipe.reported,
         "parameters": parameter_count(network),
-        **next((_choices(part) for part in network.modules() if isinstance(part, LiquidCell)), {}),
+        **next((_liquid_settings(part) for part in network.modules() if isinstance(part, LiquidCell)), {}),
         "network": str(network).splitlines(),
     }
 
 
-def _choices(cell: LiquidCell) -> dict[str, Any]:
-    """Return the choices that decide a liquid network's gradients and steps and are not in its name."""
+def _liquid_settings(cell: LiquidCell) -> dict[str, Any]:
+    """Return the choices that decide a liquid network's gradients and steps and are not part of its name."""
     return {
         "parametrisation": cell.parametrisation,
         "constraint": cell.constraint,
@@ -86,52 +72,54 @@ def _choices(cell: LiquidCell) -> dict[str, Any]:
 
 
 class Fit:
-    """One run in one process, perhaps of several.
+    """One run in this process; several processes may share a run.
 
     Args:
-        fabric: launched.
+        fabric: a Fabric that has been launched.
         spec: the run.
-        place: its folder, which all processes see.
+        folder: folder of the run, visible to all processes.
         data: folder of the task's files.
-        progress: whether to show a bar.
+        progress: whether to show a progress bar.
         loggers: names among "tensorboard", "wandb", "mlflow".
     """
 
     def __init__(
-        self, fabric: Fabric, spec: RunSpec, place: Path, data: str | None, progress: bool, loggers: tuple[str, ...]
+        self, fabric: Fabric, spec: RunSpec, folder: Path, data: str | None, progress: bool, loggers: tuple[str, ...]
     ) -> None:
-        self.fabric, self.spec, self.place, self.watched, self.logger_names = fabric, spec, place, progress, loggers
+        self.fabric, self.spec, self.folder = fabric, spec, folder
+        # Only the first process shows a bar and logs.
+        self.shows_progress = progress and fabric.is_global_zero
+        self.logger_names = loggers if fabric.is_global_zero else ()
         self.task = find(spec.task, spec.variant)
-        self.total = length(self.task, spec)
-        self.rate = spec.learning_rate or self.task.recipe.learning_rate
+        self.length = run_length(self.task, spec)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(spec.seed)
             options: dict[str, Any] = dict(spec.options)
             self.network = build(spec.model, self.task, solver=spec.solver, **options)
         if fabric.is_global_zero:
-            run_folder.claim(place, spec, resolve(self.task, spec, self.network))
+            run_folder.claim(folder, spec, resolve_settings(self.task, spec, self.network))
         fabric.barrier()
-        self.problem = self._problem(data)
-        optimiser = make_optimiser(self.network, self.task.recipe, self.rate)
+        self.problem = self._make_problem(data)
+        optimiser = make_optimiser(self.network, self.task.recipe, spec.rate)
         self.model, self.optimiser = fabric.setup(self.network, optimiser)
-        self.progress = checkpoint.load_last(place, self.network, self.raw_optimiser)
-        self.schedule = make_schedule(spec.schedule, self.rate, self.problem.steps(self.total))
+        self.progress = checkpoint.load_last(folder, self.network, self.raw_optimiser)
+        self.schedule = make_schedule(spec.schedule, spec.rate, self.problem.steps(self.length))
 
     @property
     def raw_optimiser(self) -> Optimizer:
-        """The optimiser under what Fabric wrapped around it: its state is what a checkpoint holds."""
+        """The optimiser without Fabric's wrapper; a checkpoint holds the state of this one."""
         inner = self.optimiser.optimizer
         assert isinstance(inner, Optimizer)
         return inner
 
-    def _problem(self, data: str | None) -> Problem:
+    def _make_problem(self, data: str | None) -> Problem:
         spec, fabric = self.spec, self.fabric
         batch_size = spec.batch_size or self.task.recipe.batch_size
-        settings = ProblemSettings(self.total, batch_size, spec.seed, data=data, limit=spec.samples, piece=spec.piece)
-        share = ProcessShare(fabric.global_rank, fabric.world_size, fabric.device, self._sum)
+        settings = ProblemSettings(self.length, batch_size, spec.seed, data=data, limit=spec.samples, piece=spec.piece)
+        share = ProcessShare(fabric.global_rank, fabric.world_size, fabric.device, self._sum_over_processes)
         return problem_class(self.task)(self.task, settings, share)
 
-    def _sum(self, values: Tensor) -> Tensor:
+    def _sum_over_processes(self, values: Tensor) -> Tensor:
         if self.fabric.world_size == 1:
             return values
         total = self.fabric.all_reduce(values.to(self.fabric.device), reduce_op="sum")
@@ -139,34 +127,35 @@ class Fit:
         return total.cpu()
 
     def run(self) -> Result:
-        """Train to the end and judge.
+        """Train to the end and evaluate.
 
         Raises:
             DivergenceError: when a loss or a weight is not finite; result.json says so too, and the last good
                 checkpoint is kept.
             LongerRunError: when the folder holds more of this run than was asked for.
         """
-        if self.progress.done > self.total:
+        if self.progress.done > self.length:
             raise run_folder.LongerRunError(
-                f"the run in {self.place} has {self.progress.done} {self.problem.unit}s already, more than the "
-                f"{self.total} asked for; ask for at least as many, or choose another folder with --out"
+                f"the run in {self.folder} has {self.progress.done} {self.problem.unit}s already, more than the "
+                f"{self.length} asked for; ask for at least as many, or choose another folder with --out"
             )
         problem, progress = self.problem, self.progress
         numbers: Row = {}
-        # Randomness of dropout and the like; reseeded at every evaluation, so that nothing need be restored.
+        # Dropout and the like draw from torch's generator. It is reseeded at every evaluation, so that a resumed run
+        # has no generator state to restore.
         with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
-            warnings.simplefilter("ignore", DivergenceWarning)  # the DivergenceError that follows says it better
-            watched = self.watched and self.fabric.is_global_zero
+            warnings.simplefilter("ignore", DivergenceWarning)  # the DivergenceError that follows is more precise
             title = f"{self.spec.task} {self.spec.label()} {self.spec.model} seed {self.spec.seed}"
-            chosen = self.logger_names if self.fabric.is_global_zero else ()
             self._write_tables()
             with (
-                ProgressBar(title, problem.steps(self.total), problem.steps(progress.done), watched) as bar,
-                Loggers(chosen, self.place, self.spec) as loggers,
+                ProgressBar(
+                    title, problem.steps(self.length), problem.steps(progress.done), self.shows_progress
+                ) as bar,
+                Loggers(self.logger_names, self.folder, self.spec) as loggers,
             ):
                 try:
-                    while progress.done < self.total:
-                        self._round(bar, loggers)
+                    while progress.done < self.length:
+                        self._train_to_next_evaluation(bar, loggers)
                     numbers = self._report()
                     if not math.isfinite(numbers[self.task.metric]):
                         raise DivergenceError(f"the reported {self.task.metric} is {numbers[self.task.metric]}")
@@ -175,8 +164,8 @@ class Fit:
                     raise DivergenceError(f"{title}: {error}") from error
         return self._finish(numbers, "finished")
 
-    def _round(self, bar: ProgressBar, loggers: Loggers) -> None:
-        """Train up to the next evaluation, evaluate, and write everything down."""
+    def _train_to_next_evaluation(self, bar: ProgressBar, loggers: Loggers) -> None:
+        """Train up to the next evaluation, evaluate, and write the checkpoint and the tables."""
         problem, progress = self.problem, self.progress
         stop = problem.next_evaluation(progress.done)
         torch.manual_seed(problem.generator(progress.done, 1).initial_seed())
@@ -192,31 +181,31 @@ class Fit:
             clip=self.spec.clip,
             on_step=bar.step,
         )
-        losses, samples = self._sum(torch.tensor(sums, dtype=torch.float64)).tolist()
+        losses, samples = self._sum_over_processes(torch.tensor(sums, dtype=torch.float64)).tolist()
         seconds = time.perf_counter() - started
         rate = self.schedule(problem.steps(stop) - 1)
         row: Row = {problem.unit: stop, "learning_rate": rate, "train_loss": losses / samples}
-        _refuse_broken_weights(self.network, problem.unit, stop)
+        _check_weights(self.network, problem.unit, stop)
         row |= problem.evaluate(self.network)
-        _refuse_divergence(row, problem.unit)
+        _check_losses(row, problem.unit)
         progress.done = stop
         progress.history.append(row)
         progress.seconds.append(seconds)
         better = self._is_better(row)
         if better:
             progress.best = row
-        # Before the checkpoint: after a kill between the two a logger has a row twice, which is better than never.
+        # Before the checkpoint: after a kill between the two, a logger gets the row twice, which is better than never.
         loggers.log(row, problem.unit)
         if self.fabric.is_global_zero:
-            # The best weights first: a kill between the two repeats this epoch and writes the same ones again.
+            # The best weights first: after a kill between the two, this epoch is repeated and writes the same weights.
             if better:
-                checkpoint.save_best(self.place, self.network, stop)
-            checkpoint.save_last(self.place, self.network, self.raw_optimiser, progress)
+                checkpoint.save_best(self.folder, self.network, stop)
+            checkpoint.save_last(self.folder, self.network, self.raw_optimiser, progress)
         self._write_tables()
-        bar.say(**{name: value for name, value in row.items() if name not in (problem.unit, "learning_rate")})
+        bar.show(**{name: value for name, value in row.items() if name not in (problem.unit, "learning_rate")})
 
     def _is_better(self, row: Row) -> bool:
-        """Whether this is the best validation so far: by the reported metric, then by the loss."""
+        """Tell whether this is the best validation so far: by the reported metric, then by the loss."""
         name = f"validation_{self.task.metric}"
         if name not in row:
             return False
@@ -228,15 +217,15 @@ class Fit:
         return new > old
 
     def _report(self) -> Row:
-        """The numbers of the finished run, by the weights that the protocol names."""
+        """Return the numbers of the finished run, by the weights that the protocol names."""
         last = self.progress.history[-1]
         numbers = {name: value for name, value in last.items() if name.startswith(("train_", "validation_"))}
         if self._reports_best():
             assert self.progress.best is not None
             numbers |= {name: value for name, value in self.progress.best.items() if name.startswith("validation_")}
-            # The first process may still be writing them.
+            # The first process may still be writing the best weights.
             self.fabric.barrier()
-            checkpoint.load_best(self.place, self.network)
+            checkpoint.load_best(self.folder, self.network)
         return self.problem.report(self.network, self.progress.history) | numbers
 
     def _reports_best(self) -> bool:
@@ -245,11 +234,11 @@ class Fit:
     def _finish(self, metrics: Row, status: str) -> Result:
         progress = self.progress
         best = progress.best if self._reports_best() else None
-        # The median: a pause of the process or a busy minute of the machine is not the model's.
+        # The median: a pause of the process or a busy minute of the machine says nothing about the model.
         typical = median(progress.seconds or [0.0])
         result = Result(
             spec=self.spec,
-            rate=self.rate,
+            rate=self.spec.rate,
             unit=self.problem.unit,
             parameters=parameter_count(self.network),
             epochs=progress.done,
@@ -261,22 +250,22 @@ class Fit:
             machine=machine(),
         )
         if self.fabric.is_global_zero:
-            result.write(self.place)
+            result.write(self.folder)
         self.fabric.barrier()
         return result
 
     def _write_tables(self) -> None:
         if self.fabric.is_global_zero:
-            run_folder.write_tables(self.place, self.problem.unit, self.progress.history, self.progress.seconds)
+            run_folder.write_tables(self.folder, self.problem.unit, self.progress.history, self.progress.seconds)
 
 
-def _refuse_divergence(row: Row, unit: str) -> None:
+def _check_losses(row: Row, unit: str) -> None:
     for name in ("train_loss", "validation_loss", "test_loss"):
         if name in row and not math.isfinite(row[name]):
             raise DivergenceError(f"{name} became {row[name]} in {unit} {row[unit]}; try a smaller --lr, or --clip 1")
 
 
-def _refuse_broken_weights(network: nn.Module, unit: str, done: int) -> None:
-    # The last step before an evaluation has no loss after it, and a roll-out may be infinite with the best of weights.
+def _check_weights(network: nn.Module, unit: str, done: int) -> None:
+    # No loss is computed after the last step before an evaluation, and a roll-out may be infinite with finite weights.
     if not all(bool(weights.isfinite().all()) for weights in network.parameters()):
         raise DivergenceError(f"the weights stopped being finite in {unit} {done}; try a smaller --lr, or --clip 1")

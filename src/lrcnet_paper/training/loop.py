@@ -1,4 +1,4 @@
-"""The training steps between two evaluations: all that happens often enough for its time to count."""
+"""The training steps between two evaluations, the only part of a run whose overhead per step matters."""
 
 from __future__ import annotations
 
@@ -27,25 +27,27 @@ def train_steps(
     clip: float | None,
     on_step: Callable[[], None],
 ) -> tuple[float, float]:
-    """Train from one evaluation to the next, in epochs or iterations; the constraints hold after every step.
+    """Train from one evaluation to the next; the constraints hold after every step.
 
     Args:
-        fabric, model, optimiser: as `fabric.setup` returned them.
-        problem: where the batches and their loss come from.
-        schedule: learning rate of each step of the run.
-        done, stop: from where to where, in the problem's unit.
-        clip: largest norm of the gradient, None for no clipping.
+        fabric: a Fabric that has been launched.
+        model, optimiser: the values that `fabric.setup` returned.
+        problem: the source of the batches and of their loss.
+        schedule: learning rate as a function of the step's number in the run.
+        done, stop: first and last position, in the problem's unit (epochs or iterations).
+        clip: largest norm of the gradient; None for no clipping.
         on_step: called after every step.
 
     Returns:
-        Sum of the losses of this process' samples, and how many these were.
+        Sum of the losses of this process' samples, and the number of samples.
 
     Raises:
         DivergenceError: when a loss is not finite.
     """
     network = model.module
     alone = fabric.world_size == 1
-    # Alone, what Fabric wraps around a full-precision forward pass does nothing, in a twentieth of an ODE iteration.
+    # In a single process Fabric's wrapper of a full-precision forward pass does nothing, but takes a twentieth of an
+    # ODE iteration, so it is bypassed.
     called = network if alone else model
     step = problem.steps(done)
     losses, samples = 0.0, 0
@@ -57,7 +59,8 @@ def train_steps(
         loss = problem.loss(called, batch)
         fabric.backward(loss if alone else loss * batch.weight)
         value = loss.item()
-        # One process that stops alone would leave the others waiting, so these look at the end of the epoch.
+        # With several processes, one that stops alone would leave the others waiting; they check at the end of the
+        # epoch.
         if alone and not math.isfinite(value):
             raise DivergenceError(f"the loss became {value} at step {step + 1}; try a smaller --lr, or --clip 1")
         if clip is not None:

@@ -1,9 +1,9 @@
-"""What Lightning costs per training step: `python -m lrcnet_paper.training.overhead`.
+"""Benchmark of Lightning's overhead per training step: `python -m lrcnet_paper.training.overhead`.
 
 One person-activity step (128 windows of 32 readings, 7 features, LRCU-S with 64 units, RMSprop) in a bare torch loop,
 in this package's loop on Fabric, and in Lightning's Trainer. The three take turns, so that a busy machine disturbs all
-alike; CPU time is shown beside wall-clock time for the same reason. `--units 1` makes the network so small that the
-loops' own time stands out.
+of them alike; CPU time is shown beside wall-clock time for the same reason. `--units 1` makes the network so small that
+the time of the loop itself dominates.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Measurement = tuple[float, float]
 
 
 def synthetic_task(samples: int) -> Task:
-    """The person-activity task with random readings and labels."""
+    """Make the person-activity task with random readings and labels."""
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(samples, 32, 7, generator=generator)
     y = torch.randint(0, 7, (samples, 32), generator=generator)
@@ -40,19 +40,19 @@ def synthetic_task(samples: int) -> Task:
 
 
 def loops(steps: int, units: int) -> dict[str, Callable[[], Measurement]]:
-    """name -> a call that trains so many steps and returns wall-clock and CPU seconds per step."""
+    """Return name -> function that trains `steps` steps and returns wall-clock and CPU seconds per step."""
     from lightning.fabric import Fabric
 
     task = synthetic_task(128 * steps)
     fabric = Fabric(accelerator="cpu", devices=1)
     problem = problem_class(task)(task, ProblemSettings(1, 128, 0), ProcessShare(0, 1, fabric.device))
 
-    def fresh() -> Any:
+    def make_network() -> Any:
         torch.manual_seed(0)
         network = build("lrcu-s", task, units=units)
         return network, make_optimiser(network, task.recipe, 1e-3)
 
-    network, optimiser = fresh()
+    network, optimiser = make_network()
 
     def bare() -> None:
         for batch in problem.batches(0, 1):
@@ -64,7 +64,7 @@ def loops(steps: int, units: int) -> dict[str, Callable[[], Measurement]]:
             project_(network)
             loss.item()
 
-    model, wrapped = fabric.setup(*fresh())
+    model, wrapped = fabric.setup(*make_network())
 
     def on_fabric() -> None:
         train_steps(
@@ -82,11 +82,11 @@ def loops(steps: int, units: int) -> dict[str, Callable[[], Measurement]]:
     return {
         "bare torch loop": lambda: _time(bare, steps),
         "Fabric (this package)": lambda: _time(on_fabric, steps),
-        "Trainer": _trainer(task, steps, fresh),
+        "Trainer": _trainer(task, steps, make_network),
     }
 
 
-def _trainer(task: Task, steps: int, fresh: Callable[[], Any]) -> Callable[[], Measurement]:
+def _trainer(task: Task, steps: int, make_network: Callable[[], Any]) -> Callable[[], Measurement]:
     from lightning.pytorch import LightningModule, Trainer
     from torch.utils.data import BatchSampler, DataLoader, RandomSampler
 
@@ -99,14 +99,14 @@ def _trainer(task: Task, steps: int, fresh: Callable[[], Any]) -> Callable[[], M
     class Module(LightningModule):
         def __init__(self) -> None:
             super().__init__()
-            self.network, self.built = fresh()
+            self.network, self.optimiser = make_network()
 
         def training_step(self, batch: Any, index: int) -> torch.Tensor:
             x, dt, y = batch
             return task.loss(self.network(x, dt), y)
 
         def configure_optimizers(self) -> Any:
-            return self.built
+            return self.optimiser
 
         def on_train_batch_end(self, *ignored: Any) -> None:
             project_(self.network)
@@ -145,21 +145,21 @@ def _time(call: Callable[[], None], steps: int) -> Measurement:
 def main() -> None:
     """Measure and print JSON: milliseconds per step and the overhead against the bare loop."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=40, help="steps per turn (default: 40)")
-    parser.add_argument("--turns", type=int, default=7, help="turns of each loop (default: 7)")
-    parser.add_argument("--units", type=int, default=64, help="hidden units (default: 64)")
+    parser.add_argument("--steps", type=int, default=40, help="number of steps per turn (default: 40)")
+    parser.add_argument("--turns", type=int, default=7, help="number of turns of each loop (default: 7)")
+    parser.add_argument("--units", type=int, default=64, help="number of hidden units (default: 64)")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     warnings.simplefilter("ignore")
     measured: dict[str, list[Measurement]] = {}
-    found = loops(arguments.steps, arguments.units)
+    by_name = loops(arguments.steps, arguments.units)
     for turn in range(arguments.turns + 1):
-        for name, measure in found.items():
+        for name, measure in by_name.items():
             taken = measure()
-            if turn:  # the first one warms up
+            if turn:  # the first turn warms up
                 measured.setdefault(name, []).append(taken)
-    # The least disturbed turn: others' load only ever adds.
+    # The least disturbed turn: other load on the machine only adds time.
     best = {name: tuple(min(turn[i] for turn in turns) * 1e3 for i in (0, 1)) for name, turns in measured.items()}
     middle = {name: statistics.median(turn[1] for turn in turns) * 1e3 for name, turns in measured.items()}
     base = best["bare torch loop"]

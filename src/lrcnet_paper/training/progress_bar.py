@@ -1,4 +1,4 @@
-"""A progress bar with the time left; silent where nobody watches."""
+"""A progress bar with the remaining time, shown only on a terminal."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from types import TracebackType
 
 
 class ProgressBar:
-    """Counts the steps of a run on a terminal; does nothing where there is none, or where it is not wanted.
+    """Counts the steps of a run on a terminal; does nothing without a terminal, or if it is not wanted.
 
     Args:
-        title: shown in front.
-        total: steps of the whole run.
-        done: steps that an earlier start has done.
-        wanted: False for silence.
+        title: text before the bar.
+        total: number of steps of the whole run.
+        done: number of steps that an earlier start has done.
+        wanted: whether to show the bar.
     """
 
     def __init__(self, title: str, total: int, done: int, wanted: bool) -> None:
@@ -29,12 +29,12 @@ class ProgressBar:
             self._bar = tqdm(desc=title, total=total, initial=done, dynamic_ncols=True, unit="step")
 
     def step(self) -> None:
-        """One step is done."""
+        """Count one step."""
         if self._bar is not None:
             self._bar.update()
 
-    def say(self, **numbers: float) -> None:
-        """Show the latest numbers behind the bar."""
+    def show(self, **numbers: float) -> None:
+        """Show the latest numbers after the bar."""
         if self._bar is not None:
             self._bar.set_postfix({name: f"{value:.4g}" for name, value in numbers.items()}, refresh=False)
 

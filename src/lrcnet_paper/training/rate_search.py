@@ -1,4 +1,4 @@
-"""The paper's search of the learning rate: three runs, the least validation loss wins."""
+"""The paper's search of the learning rate: three runs, of which the one with the least validation loss is kept."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ def search_learning_rate(
     loggers: tuple[str, ...] = (),
     on_result: Callable[[float, Result | None], None] = lambda rate, result: None,
 ) -> tuple[float, Result]:
-    """Train a run with each rate and give back the one whose reported epoch has the least validation loss.
+    """Train a run with each rate and return the rate whose reported epoch has the least validation loss.
 
     Args:
         spec: the run; its own learning rate is not used.
-        out: holds the runs' folders, and a file that says what each rate gave.
+        out: parent of the run folders, and of a file with the validation loss of each rate.
         data, progress, threads, loggers: see `run`.
-        rates: the paper's three if not given.
-        on_result: told each rate's result, None where it diverged.
+        rates: learning rates to try; the paper's three by default.
+        on_result: called with each rate and its result, None where the run diverged.
 
     Returns:
         The best rate and its result.
 
     Raises:
-        ValueError: if the task's variant has no validation split: choosing by test data would spoil the number.
+        ValueError: if the task's variant has no validation split; a choice by test data would bias the result.
         DivergenceError: if every rate diverged.
     """
     task = find(spec.task, spec.variant)

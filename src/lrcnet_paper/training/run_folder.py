@@ -1,11 +1,11 @@
-"""The folder of one run: who may write there, whether it holds this run, and its small files.
+"""The folder of one run: the lock on it, the check that it holds this run, and its small files.
 
-config.json       the run, and what the recipe and the model made of it
-environment.json  versions, machine, threads of the first start
+config.json       the run, and the settings that the recipe and the model add to it
+environment.json  versions, machine and threads of the first start
 metrics.csv       one row per evaluation, the same bytes however often the run was interrupted
 timings.csv       seconds per row
 last.ckpt, previous.ckpt, best.ckpt
-result.json       when it is finished
+result.json       the result, when the run is finished
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CONFIG, ENVIRONMENT, METRICS, TIMINGS, LOCK = (
 
 
 class BusyFolderError(RuntimeError):
-    """Another process is at the run in a folder."""
+    """Another process is training the run in a folder."""
 
 
 class LongerRunError(ValueError):
@@ -40,36 +40,36 @@ class LongerRunError(ValueError):
 
 
 def claim(folder: Path, spec: RunSpec, resolved: dict[str, Any]) -> None:
-    """Make the folder this run's, or check that it already is.
+    """Make a folder the folder of this run, or check that it already is.
 
     Raises:
         ValueError: if it holds another run; the message says what differs.
     """
     folder.mkdir(parents=True, exist_ok=True)
     remove_leftovers(folder)
-    check_same(folder, spec)
+    check_same_run(folder, spec)
     write_json(folder / CONFIG, {"run": spec.as_dict(), "resolved": resolved})
     if not (folder / ENVIRONMENT).exists():
         write_json(folder / ENVIRONMENT, {"versions": versions(), "machine": machine()})
 
 
-def check_same(folder: Path, spec: RunSpec) -> None:
-    """Raise ValueError if the folder holds another run than this one, or a part of a longer one."""
-    held = read_spec(folder)
-    if held is None:
+def check_same_run(folder: Path, spec: RunSpec) -> None:
+    """Raise ValueError if the folder holds another run; runs that differ only in length count as the same."""
+    existing = read_spec(folder)
+    if existing is None:
         return
-    before, now = held.identity(), spec.identity()
+    before, now = existing.identity(), spec.identity()
     if before != now:
         names = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
-        told = ", ".join(f"{name} {getattr(held, name)!r} there, {getattr(spec, name)!r} here" for name in names)
-        raise ValueError(f"the run folder {folder} holds another run ({told}); choose another folder with --out")
+        changes = ", ".join(f"{name} {getattr(existing, name)!r} there, {getattr(spec, name)!r} here" for name in names)
+        raise ValueError(f"the run folder {folder} holds another run ({changes}); choose another folder with --out")
 
 
 def read_spec(folder: Path) -> RunSpec | None:
-    """The run that a folder holds, None if none.
+    """Read the description of the run in a folder; None if the folder holds none.
 
     Raises:
-        ValueError: if its config.json cannot be understood.
+        ValueError: if its config.json is not the description of a run.
     """
     path = folder / CONFIG
     if not path.exists():
@@ -81,7 +81,7 @@ def read_spec(folder: Path) -> RunSpec | None:
 
 
 def first_threads(folder: Path) -> int | None:
-    """The number of threads that the run was started with; sums depend on it in their last digits."""
+    """Return the number of threads that the run was first started with; the last digits of sums depend on it."""
     path = folder / ENVIRONMENT
     if not path.exists():
         return None
@@ -89,7 +89,7 @@ def first_threads(folder: Path) -> int | None:
 
 
 def write_tables(folder: Path, unit: str, history: Sequence[Row], seconds: Sequence[float]) -> None:
-    """Write metrics.csv and timings.csv whole; numbers as their shortest exact decimals."""
+    """Rewrite metrics.csv and timings.csv; numbers are written as their shortest exact decimals."""
     if not history:
         return
     columns = list(history[0])
@@ -101,7 +101,7 @@ def write_tables(folder: Path, unit: str, history: Sequence[Row], seconds: Seque
 
 @contextlib.contextmanager
 def lock_folder(folder: Path, patience: float = 10.0) -> Iterator[None]:
-    """Hold a folder against other processes on this machine; the lock ends with the process, however it ends.
+    """Lock a folder against other processes on this machine; the lock ends with the process, however that ends.
 
     Raises:
         BusyFolderError: if another process still holds it after `patience` seconds.
@@ -113,15 +113,16 @@ def lock_folder(folder: Path, patience: float = 10.0) -> Iterator[None]:
         return
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / LOCK).open("w") as file:
-        end = time.monotonic() + patience
+        deadline = time.monotonic() + patience
         while True:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except BlockingIOError:
-                if time.monotonic() > end:
+                if time.monotonic() > deadline:
                     raise BusyFolderError(
-                        f"another process is at the run in {folder}; wait for it, or choose another folder with --out"
+                        f"another process is training the run in {folder}; wait for it, or choose another folder "
+                        "with --out"
                     ) from None
                 time.sleep(0.2)
         yield

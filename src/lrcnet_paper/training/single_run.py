@@ -1,4 +1,4 @@
-"""`run`: fit one run in its folder, go on with it where it was interrupted, or read the result that is there."""
+"""`run`: train one run in its folder, continue an interrupted one, or read the result of a finished one."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from torch.multiprocessing.spawn import ProcessException
 from lrcnet.errors import DivergenceError
 from lrcnet_paper.tasks import find
 from lrcnet_paper.training import run_folder
+from lrcnet_paper.training.length import run_length
 from lrcnet_paper.training.problems import problem_class
 from lrcnet_paper.training.result import FILE_NAME, Result
 from lrcnet_paper.training.spec import RunSpec
@@ -21,11 +22,9 @@ from lrcnet_paper.training.spec import RunSpec
 if TYPE_CHECKING:
     from lightning.fabric import Fabric
 
-# What a grid goes on after must be told apart even when it comes from another process.
-PASSED_ON: dict[str, type[Exception]] = {
-    "BusyFolderError": run_folder.BusyFolderError,
-    "LongerRunError": run_folder.LongerRunError,
-}
+# Errors confined to one run that the user can fix; a grid leaves that run out and continues. They keep their type even
+# when they come from another process, which reports them as text.
+ERRORS_OF_ONE_RUN = (run_folder.BusyFolderError, run_folder.LongerRunError)
 
 
 def run(
@@ -37,30 +36,31 @@ def run(
     threads: int | None = None,
     loggers: tuple[str, ...] = (),
 ) -> Result:
-    """Fit one run in the folder `out / spec.folder_name()`, or give back its result if it is finished.
+    """Train one run in the folder `out / spec.folder_name()`, or return its result if it is finished.
 
-    A run that was killed goes on from its last checkpoint and ends with the numbers of an uninterrupted one.
+    A run that was killed continues from its last checkpoint and ends with the numbers of an uninterrupted one.
 
     Args:
         spec: the run.
-        out: the folder that holds the folders of runs.
-        data: folder of the task's files; None looks where `LRCNET_DATA` points, then in the cache.
-        progress: whether to show a progress bar, where there is a terminal.
-        threads: for torch; the number a resumed run was started with, or torch's own choice, if None.
+        out: parent of the run folders.
+        data: folder of the task's files; None searches `LRCNET_DATA`, then the cache.
+        progress: whether to show a progress bar, if there is a terminal.
+        threads: threads of torch; None for the number that the run was first started with. A new run then has 1 thread
+            if it learns a trajectory, otherwise as many as torch chooses.
         loggers: names among "tensorboard", "wandb", "mlflow".
 
     Raises:
         DivergenceError: when a loss or a weight is not finite; the result then says "diverged", and so does a second
             call.
         ValueError: when the folder holds another run, or (LongerRunError) more of this one than was asked for.
-        BusyFolderError: when another process is at this run.
+        BusyFolderError: when another process is training this run.
     """
-    place = Path(out) / spec.folder_name()
-    return run_in(place, spec, data=data, progress=progress, threads=threads, loggers=loggers)
+    folder = Path(out) / spec.folder_name()
+    return run_in(folder, spec, data=data, progress=progress, threads=threads, loggers=loggers)
 
 
 def run_in(
-    place: Path,
+    folder: Path,
     spec: RunSpec,
     *,
     data: str | os.PathLike[str] | None = None,
@@ -68,56 +68,56 @@ def run_in(
     threads: int | None = None,
     loggers: tuple[str, ...] = (),
 ) -> Result:
-    """As `run`, in exactly this folder."""
-    finished = finished_result(place, spec)
+    """Train one run as `run` does, in exactly this folder."""
+    finished = finished_result(folder, spec)
     if finished is not None:
         if finished.status == "diverged":
             raise DivergenceError(
-                f"the run in {place} diverged after {finished.epochs} epochs; delete the folder to try it again"
+                f"the run in {folder} diverged after {finished.epochs} {finished.unit}s; delete the folder to try it "
+                "again"
             )
         return finished
-    fabric = _fabric(spec)
-    # Plain values in and out: launchers that start processes take apart, and cannot put together, frozen classes.
+    fabric = _make_fabric(spec)
+    # Plain values in and out: launchers that start processes take arguments apart and cannot rebuild frozen classes.
     files = None if data is None else os.fspath(data)
     launch: Any = fabric.launch
     try:
-        result = launch(_process, spec.as_dict(), os.fspath(place), files, progress, threads, tuple(loggers))
+        result = launch(_train_in_process, spec.as_dict(), os.fspath(folder), files, progress, threads, tuple(loggers))
     except ProcessException as error:
-        # Of several processes one speaks for all, but only as text.
-        kind, reason = _last_words(error)
-        if (place / FILE_NAME).exists() and Result.read(place).status == "diverged":
-            raise DivergenceError(f"the run in {place} diverged: {reason}") from error
-        if kind in PASSED_ON:
-            raise PASSED_ON[kind](reason) from error
-        raise RuntimeError(f"a process of the run in {place} failed: {reason}") from error
+        # The error of the process that failed first arrives as text.
+        kind, reason = _parse_error(error)
+        if (folder / FILE_NAME).exists() and Result.read(folder).status == "diverged":
+            raise DivergenceError(f"the run in {folder} diverged: {reason}") from error
+        for known in ERRORS_OF_ONE_RUN:
+            if kind == known.__name__:
+                raise known(reason) from error
+        raise RuntimeError(f"a process of the run in {folder} failed: {reason}") from error
     return Result.from_dict(result)
 
 
-def _last_words(error: ProcessException) -> tuple[str, str]:
-    """Name and message of the error that a process ended with; no name where the process was killed."""
+def _parse_error(error: ProcessException) -> tuple[str, str]:
+    """Return the type's name and the message of the error that ended a process; no name if it was killed."""
     last = str(error).strip().splitlines()[-1]
     kind, _, message = last.partition(": ")
     is_error = message and kind.replace(".", "").isidentifier()
     return (kind.rpartition(".")[2], message) if is_error else ("", last)
 
 
-def finished_result(place: Path, spec: RunSpec) -> Result | None:
-    """The result of this run if it was trained as long as asked, or diverged; None if there is work left.
+def finished_result(folder: Path, spec: RunSpec) -> Result | None:
+    """Return the result of this run if it was trained as long as asked, or diverged; None if there is work left.
 
     Raises:
         ValueError: when the folder holds another run.
     """
-    from lrcnet_paper.training.fit import length
-
-    run_folder.check_same(place, spec)
-    if not (place / FILE_NAME).exists():
+    run_folder.check_same_run(folder, spec)
+    if not (folder / FILE_NAME).exists():
         return None
-    result = Result.read(place)
-    wanted = length(find(spec.task, spec.variant), spec)
+    result = Result.read(folder)
+    wanted = run_length(find(spec.task, spec.variant), spec)
     return result if result.status == "diverged" or result.epochs == wanted else None
 
 
-def _process(
+def _train_in_process(
     fabric: Fabric,
     content: dict[str, Any],
     path: str,
@@ -126,14 +126,14 @@ def _process(
     threads: int | None,
     loggers: tuple[str, ...],
 ) -> dict[str, Any]:
-    """One process of a run; at module level so that a launcher can send it to others."""
+    """Train in one process of a run. The function is at module level so that a launcher can send it to others."""
     from lrcnet_paper.training.fit import Fit
 
-    spec, place = RunSpec.from_dict(content), Path(path)
-    # The first process holds the folder for all of them.
-    hold = run_folder.lock_folder(place) if fabric.is_global_zero else contextlib.nullcontext()
-    with hold, _threads(threads or run_folder.first_threads(place) or default_threads(spec)):
-        return Fit(fabric, spec, place, data, progress, loggers).run().as_dict()
+    spec, folder = RunSpec.from_dict(content), Path(path)
+    # The first process holds the lock for all of them.
+    lock = run_folder.lock_folder(folder) if fabric.is_global_zero else contextlib.nullcontext()
+    with lock, _set_threads(threads or run_folder.first_threads(folder) or default_threads(spec)):
+        return Fit(fabric, spec, folder, data, progress, loggers).run().as_dict()
 
 
 def default_threads(spec: RunSpec) -> int | None:
@@ -141,7 +141,7 @@ def default_threads(spec: RunSpec) -> int | None:
     return problem_class(find(spec.task, spec.variant)).default_threads
 
 
-def _fabric(spec: RunSpec) -> Fabric:
+def _make_fabric(spec: RunSpec) -> Fabric:
     try:
         from lightning.fabric import Fabric
     except ImportError as error:
@@ -150,12 +150,12 @@ def _fabric(spec: RunSpec) -> Fabric:
         ) from error
     if spec.devices == spec.nodes == 1:
         return Fabric(devices=1)
-    # On one node processes are spawned from here; several nodes are started from outside, one command on each.
+    # On one node the processes are spawned here; on several nodes the command is started once on each, from outside.
     return Fabric(devices=spec.devices, num_nodes=spec.nodes, strategy="ddp_spawn" if spec.nodes == 1 else "ddp")
 
 
 @contextlib.contextmanager
-def _threads(count: int | None) -> Iterator[None]:
+def _set_threads(count: int | None) -> Iterator[None]:
     before = torch.get_num_threads()
     torch.set_num_threads(before if count is None else count)
     try:

@@ -1,4 +1,4 @@
-"""A trained network out of a run's folder, with everything that says where it comes from."""
+"""`load_trained`: the trained network of a run folder, with the run that it comes from."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from torch import nn
 
 from lrcnet_paper.models import build
 from lrcnet_paper.tasks import Task, find
-from lrcnet_paper.training.checkpoint import BEST, DAMAGE, LAST
+from lrcnet_paper.training.checkpoint import BEST, LAST, READ_ERRORS
 from lrcnet_paper.training.run_folder import read_spec
 from lrcnet_paper.training.spec import RunSpec
 
 
 @dataclass(frozen=True)
 class TrainedNetwork:
-    """A network with its weights.
+    """A trained network and its origin.
 
     Attributes:
-        network: in evaluation mode.
-        task: what it was trained on.
+        network: the network with its weights, in evaluation mode.
+        task: the task that it was trained on.
         spec: the run.
-        file: where the weights came from.
-        done: epochs (or iterations) behind these weights.
+        file: the checkpoint that the weights were read from.
+        done: number of epochs (or iterations) that these weights were trained for.
     """
 
     network: nn.Module
@@ -36,21 +36,21 @@ class TrainedNetwork:
     done: int
 
 
-def load_trained(place: str | os.PathLike[str]) -> TrainedNetwork:
-    """The network of a run.
+def load_trained(checkpoint: str | os.PathLike[str]) -> TrainedNetwork:
+    """Load the network of a run.
 
     Args:
-        place: a run's folder, which gives the weights that the task reports (the best validation epoch's, or the last
-            ones), or one of its .ckpt files.
+        checkpoint: a run folder, for the weights that the task reports (those of the best validation epoch, or the
+            last ones), or one of its .ckpt files.
 
     Raises:
-        ValueError: if this is no run, or its weights cannot be read.
+        ValueError: if this is not a run, or its weights cannot be read.
     """
-    path = Path(place)
+    path = Path(checkpoint)
     folder = path if path.is_dir() else path.parent
     spec = read_spec(folder)
     if spec is None:
-        raise ValueError(f"CHECKPOINT must be a run's folder or a .ckpt file in it, but {place} has no config.json")
+        raise ValueError(f"CHECKPOINT must be a run's folder or a .ckpt file in it, but {path} has no config.json")
     task = find(spec.task, spec.variant)
     file = path
     if path.is_dir():
@@ -63,7 +63,7 @@ def load_trained(place: str | os.PathLike[str]) -> TrainedNetwork:
         content = torch.load(file, map_location="cpu", weights_only=True)
         network.load_state_dict(content["model"])
         done = int(content["done"])
-    except (*DAMAGE, TypeError) as error:
+    except (*READ_ERRORS, TypeError) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise ValueError(f"{file} must hold the weights of this run, but cannot be read: {reason}") from error
     return TrainedNetwork(network.eval(), task, spec, file, done)

@@ -1,4 +1,4 @@
-"""Made-up measurements on driving policies: attention, correlation and activity, in the form that analyses keep."""
+"""Synthetic measurements on driving policies: attention, correlation and activity, in the form of stored analyses."""
 
 import random
 from dataclasses import replace
@@ -8,15 +8,17 @@ import torch
 from lrcnet_paper.artefacts import correlation
 from lrcnet_paper.artefacts.activity import cells as activity
 from lrcnet_paper.artefacts.attention import similarity as attention
-from lrcnet_paper.artefacts.attention.figures import packed
+from lrcnet_paper.artefacts.attention.figures import pack_map
+from lrcnet_paper.artefacts.driving_runs import wants
+from lrcnet_paper.artefacts.policy_measurements import SEASONS
 from lrcnet_paper.interpret import WatchedDrive, box
 
-# How similar the attention stays, and how closely neurons follow the road.
+# Similarity of the attention under noise, and correlation of the neurons with the road.
 LEVELS = {"lstm": 0.4, "gru": 0.36, "mgu": 0.32, "lrcu-a": 0.5, "lrcu-s": 0.7}
 
 
 def analyses(model, seed):
-    """What the three artefacts would have measured."""
+    """Build the measurements of the three artefacts."""
     noise = random.Random(f"{model}{seed}")
     torch.manual_seed(noise.randrange(10**6))
     level = LEVELS[model] + noise.gauss(0, 0.01)
@@ -32,10 +34,10 @@ def analyses(model, seed):
         season: {
             f"{v:g}": box((level + 0.3 - v + 0.1 * torch.randn(50)).clamp(0, 1)).as_dict() for v in attention.VARIANCES
         }
-        for season in attention.SEASONS
+        for season in SEASONS
     }
-    maps = {season: {v: packed(torch.rand(48, 160)) for v in ("0", "0.1", "0.2")} for season in attention.SEASONS}
-    driven = {season: [drive(level, 9 + seed)] for season in attention.SEASONS}
+    maps = {season: {v: pack_map(torch.rand(48, 160)) for v in ("0", "0.1", "0.2")} for season in SEASONS}
+    driven = {season: [drive(level, 9 + seed)] for season in SEASONS}
     return {
         "attention": {"source": source, "similarity": boxes, "maps": maps},
         "correlation": {"source": source, **correlation.measure(driven)},
@@ -44,7 +46,7 @@ def analyses(model, seed):
 
 
 def drive(level, neurons):
-    """A winding road, and neurons that follow it as closely as the level says, every other one turned round."""
+    """Build a drive over a winding road; the neurons follow it as closely as `level`, every other one inverted."""
     time = torch.linspace(0, 12, 600)
     curvature = 0.02 * torch.sin(time)
     signs = torch.tensor([1.0, -1.0]).repeat(neurons)[:neurons]
@@ -55,8 +57,8 @@ def drive(level, neurons):
     return WatchedDrive(x, y, curvature, curvature, activity, True)
 
 
-def interpreted(run):
-    """A finished run with the measurements, if it is one of a policy that the artefacts look into."""
-    if not attention.wants(run.result) or run.result.status != "finished":
+def add_analyses(run):
+    """Add the measurements to a finished run if the artefacts measure its policy."""
+    if not wants(run.result) or run.result.status != "finished":
         return run
     return replace(run, analyses={**run.analyses, **analyses(run.result.model, run.result.seed)})

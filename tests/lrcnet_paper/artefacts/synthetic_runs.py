@@ -1,51 +1,54 @@
-"""Made-up finished runs: numbers near the paper's, so that tables and pictures can be drawn without training."""
+"""Synthetic finished runs with numbers near the paper's, so that tables and pictures need no training."""
 
 import math
 import random
 
 import pytest
 
-from lrcnet_paper import artefacts as paper
-from lrcnet_paper import tasks
+from lrcnet_paper import artefacts, tasks
 from lrcnet_paper.artefacts import drive_dynamics, training_time
 from lrcnet_paper.artefacts import driving_runs as driving
 from lrcnet_paper.artefacts.classification import table as classification
 from lrcnet_paper.artefacts.neural_ode import table as neural_ode
-from lrcnet_paper.results.analysis import analyse_all
-from lrcnet_paper.results.finished import Finished, read_runs
+from lrcnet_paper.reproduction import measure
+from lrcnet_paper.results.finished_run import FinishedRun
+from lrcnet_paper.results.reading import read_runs
 from lrcnet_paper.tasks.driving import recording
 from lrcnet_paper.tasks.neural_ode import SYSTEMS, trajectory
 from lrcnet_paper.training import run
 from lrcnet_paper.training.result import Result
+from lrcnet_paper.training.spec import RunSpec
 
 VERSIONS = {"python": "3.0", "lrcnet": "synthetic"}
-MACHINE = {"system": "synthetic", "processor": "none: these runs were made up by a test", "cores": 2, "threads": 2}
+MACHINE = {"system": "synthetic", "processor": "none: a test made these runs up", "cores": 2, "threads": 2}
 
 
-def result(task, variant, model, *, seed=0, epochs=1, budget="paper", status="finished", metrics=None, **changes):
-    """A result in which only what matters to a test need be said."""
+def result(
+    task, variant, model, *, epochs=1, status="finished", metrics=None, parameters=23_573, seconds=2.5, **choices
+):
+    """Build a result with defaults for everything that a test does not care about; `choices` are fields of the run."""
+    own = {"schedule": tasks.find(task, variant).recipe.schedule, "budget": "paper"}
+    spec = RunSpec(task, variant, model, **{**own, **choices})
     return Result(
-        task=task,
-        variant=variant,
-        model=model,
-        seed=seed,
-        budget=budget,
-        parameters=changes.pop("parameters", 23_573),
+        spec=spec,
+        rate=spec.rate,
+        unit=spec.unit,
+        parameters=parameters,
         epochs=epochs,
         best_epoch=epochs,
-        seconds_per_epoch=changes.pop("seconds_per_epoch", 2.5),
+        seconds_per_epoch=seconds,
         metrics=metrics or {},
         status=status,
         versions=VERSIONS,
         machine=MACHINE,
-        command=f"lrcnet train {task} --model {model} --variant {variant} --seed {seed}",
-        **changes,
     )
 
 
-def classification_run(task, variant, model, seed, epochs, budget="paper", solver="", centre=None):
-    """A run whose accuracy lies near `centre`, the paper's if None, with a curve that approaches it."""
-    noise = random.Random(f"{task}{variant}{model}{seed}{solver}")
+def classification_run(task, variant, model, seed, epochs, budget="paper", centre=None, **choices):
+    """Build a run whose accuracy lies near `centre` (None: the paper's), with a curve that approaches it."""
+    rate = choices.get("learning_rate")
+    change = choices.get("solver") or (f"lr{rate:g}" if rate else "")
+    noise = random.Random(f"{task}{variant}{model}{seed}{change}")
     if centre is None:
         centre = classification.CLAIMED["accuracy"][task][model].mean / 100
     end = centre + noise.gauss(0, 0.004)
@@ -56,25 +59,26 @@ def classification_run(task, variant, model, seed, epochs, budget="paper", solve
         "train_loss": [1.4 * math.exp(-8 * e / epochs) + 0.3 + noise.gauss(0, 0.01) for e in steps],
         f"{split}_accuracy": [end - 0.3 * math.exp(-8 * e / epochs) + noise.gauss(0, 0.003) for e in steps],
     }
-    label = f"{variant}+{solver}" if solver else variant
     metrics = {"accuracy": end}
     if split == "validation":
         metrics["validation_loss"] = 1.5 * (1 - end)
-    return Finished(result(task, label, model, seed=seed, epochs=epochs, budget=budget, metrics=metrics), history)
+    return FinishedRun(
+        result(task, variant, model, seed=seed, epochs=epochs, budget=budget, metrics=metrics, **choices), history
+    )
 
 
 def rate_runs(variant, model, accuracies, seeds=3):
-    """Runs at each rate, on the faithful and on the clean split; `accuracies` by what stands after the plus."""
+    """Build runs on the faithful and the clean split from rate -> accuracy; the rate None is the recipe's."""
     return [
-        classification_run("person", f"{variant}{split}", model, seed, 100, solver=change, centre=centre)
+        classification_run("person", f"{variant}{split}", model, seed, 100, learning_rate=rate, centre=centre)
         for seed in range(seeds)
         for split in ("", "-clean")
-        for change, centre in accuracies.items()
+        for rate, centre in accuracies.items()
     ]
 
 
 def ode_run(system, model, seed, iterations=4000, budget="paper"):
-    """A run whose trajectory is the truth with a slowly growing error."""
+    """Build a run whose trajectory is the truth with a slowly growing error."""
     noise = random.Random(f"{system}{model}{seed}")
     claimed = neural_ode.CLAIMED["test loss"][system]["neural-ode" if model == "neural-ode" else "lrc"].mean
     marks = list(range(100, iterations + 1, 100)) or [iterations]
@@ -90,16 +94,16 @@ def ode_run(system, model, seed, iterations=4000, budget="paper"):
     states = [
         [x + claimed * t / 5, y - claimed * t / 5] for t, (x, y) in zip(times.tolist(), truth.tolist(), strict=True)
     ]
-    return Finished(
+    return FinishedRun(
         result("neural-ode", system, model, seed=seed, epochs=iterations, budget=budget, metrics=metrics,
-               parameters=1426, seconds_per_epoch=0.004 if model != "neural-ode" else 0.025),
+               parameters=1426, seconds=0.004 if model != "neural-ode" else 0.025),
         {"iteration": marks, "test_mean_absolute_error": errors},
         {"times": times.tolist(), "states": states},
     )  # fmt: skip
 
 
 def driving_runs(folder):
-    """Policies whose measurements are real, of one smoke run, and whose names, seeds and losses are made up."""
+    """Build policies with the real measurements of one smoke run and with synthetic names, seeds and losses."""
     smoke = smoke_policy(folder)
     models = {*driving.POLICIES, *drive_dynamics.MODELS, *training_time.MODELS}
     runs = [driving_run(smoke, model, seed) for model in sorted(models) for seed in range(3)]
@@ -108,19 +112,19 @@ def driving_runs(folder):
 
 
 def smoke_policy(folder):
-    """A finished smoke run of LRCU-S with everything that artefacts measure on it."""
+    """Train LRCU-S in a smoke run, and let the artefacts measure it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
         recording.cache_clear()
-        spec = driving.planned((driving.Model("lrcu-s"),), "smoke", 1)[0]
+        spec = driving.plan_runs((driving.Model("lrcu-s"),), "smoke", 1)[0]
         run(spec, folder / "runs", progress=False, threads=1)
-        analyse_all([name for name in paper.ARTEFACTS if name != "other-worlds"], folder / "runs")
+        measure([name for name in artefacts.ARTEFACTS if name != "other-worlds"], folder / "runs")
         recording.cache_clear()
     return read_runs(folder / "runs")[0]
 
 
 def driving_run(smoke, model, seed, variant="own", world="vista"):
-    """A run of ten epochs with the measurements of the smoke run."""
+    """Build a run of ten epochs with the measurements of the smoke run."""
     noise = random.Random(f"{model}{seed}{variant}")
     losses = [1.4 * math.exp(-0.3 * e) + 0.2 + noise.gauss(0, 0.01) for e in range(1, 11)]
     history = {"epoch": list(range(1, 11)), "train_loss": losses, "validation_curvature_loss": losses}
@@ -133,20 +137,21 @@ def driving_run(smoke, model, seed, variant="own", world="vista"):
         for n in (0.0, 0.1)
     ]
     worlds = {"world": world, "length": 200.0, "drives": drives}
-    made = result(
+    finished = result(
         "driving",
-        f"{variant}+{model.solver}" if model.solver else variant,
+        variant,
         model.name,
+        solver=model.solver,
         seed=seed,
         epochs=10,
         budget="quick",
         metrics=metrics,
     )
-    return Finished(made, history, {}, {**smoke.analyses, "other-worlds": worlds})
+    return FinishedRun(finished, history, {}, {**smoke.analyses, "other-worlds": worlds})
 
 
 def whole_paper():
-    """Every run of the artefacts, as issue 4 lists them: three seeds, psMNIST cut short, one MGU in NaN."""
+    """Build every run of the artefacts: three seeds; psMNIST has fewer epochs, and one of its MGU runs diverged."""
     runs = [ode_run(s, m, seed) for s in SYSTEMS for m in neural_ode.MODELS for seed in range(3)]
     for seed in range(3):
         for model in ("lrcu-s", "lrcu-a", "lstm", "gru", "mgu"):
@@ -158,9 +163,9 @@ def whole_paper():
             for solver in ("hybrid-1", "exponential-1", "rk4-1")
         ]
     for model in ("lrcu-s", "lrcu-a", "lstm", "gru", "mgu"):
-        runs += rate_runs("a01-a04", model, {"lr0.0001": 0.6, "lr0.01": 0.87})
+        runs += rate_runs("a01-a04", model, {1e-4: 0.6, 1e-2: 0.87})
         runs += [classification_run("person", "a01-a04-clean", model, seed, 100, centre=0.7) for seed in range(3)]
-    cut_short = {"lrcu-s": 10, "lrcu-a": 10, "lstm": 10, "gru": 3, "mgu": 3}
-    runs += [classification_run("psmnist", "permuted", m, 0, epochs, centre=0.69) for m, epochs in cut_short.items()]
-    runs.append(Finished(result("psmnist", "permuted", "mgu", seed=1, epochs=2, status="diverged")))
+    fewer_epochs = {"lrcu-s": 10, "lrcu-a": 10, "lstm": 10, "gru": 3, "mgu": 3}
+    runs += [classification_run("psmnist", "permuted", m, 0, epochs, centre=0.69) for m, epochs in fewer_epochs.items()]
+    runs.append(FinishedRun(result("psmnist", "permuted", "mgu", seed=1, epochs=2, status="diverged")))
     return runs

@@ -1,22 +1,22 @@
-"""The artefacts of the interpretability section: numbers, verdicts, rules and what is kept of a run."""
+"""The artefacts of the interpretability section: numbers, verdicts, rules and the stored measurements."""
 
 import json
 
 import pytest
-import synthetic_interpretation
-import synthetic_runs
 import torch
 
 from lrcnet.pages import figures
-from lrcnet_paper.artefacts import correlation
+from lrcnet_paper.artefacts import correlation, neuron_drives
 from lrcnet_paper.artefacts.activity import cells as activity
-from lrcnet_paper.artefacts.activity.figures import activity_of
+from lrcnet_paper.artefacts.activity.figures import unpack_activity
 from lrcnet_paper.artefacts.attention import similarity as attention
-from lrcnet_paper.artefacts.attention.figures import packed, unpacked
+from lrcnet_paper.artefacts.attention.figures import pack_map, unpack_map
+from lrcnet_paper.artefacts.policy_measurements import judge_order
 from lrcnet_paper.models.policy import Policy
 from lrcnet_paper.results.estimate import Estimate
-from lrcnet_paper.results.finished import Finished
+from lrcnet_paper.results.finished_run import FinishedRun
 from lrcnet_paper.results.verdict import Conditions
+from tests.lrcnet_paper.artefacts import synthetic_interpretation, synthetic_runs
 
 MODELS = list(synthetic_interpretation.LEVELS)
 
@@ -24,8 +24,8 @@ MODELS = list(synthetic_interpretation.LEVELS)
 def policy_runs(budget="paper", models=MODELS, seeds=3):
     variant = "own-sample" if budget == "smoke" else "own"
     return [
-        synthetic_interpretation.interpreted(
-            Finished(synthetic_runs.result("driving", variant, model, seed=seed, epochs=100, budget=budget))
+        synthetic_interpretation.add_analyses(
+            FinishedRun(synthetic_runs.result("driving", variant, model, seed=seed, epochs=100, budget=budget))
         )
         for seed in range(seeds)
         for model in models
@@ -39,30 +39,30 @@ def runs():
 
 @pytest.mark.parametrize("artefact", [attention, correlation, activity])
 def test_everything_is_drawn_and_judged(artefact, runs):
-    found = artefact.render(runs)
-    assert not found.skipped
-    assert {claim.verdict.word for claim in found.claims} <= {"better", "reproduced"}
-    assert all("in a synthetic world" in claim.verdict.conditions for claim in found.claims)
-    for picture in found.pictures:
+    content = artefact.render(runs)
+    assert not content.skipped
+    assert {claim.verdict.word for claim in content.claims} <= {"better", "reproduced"}
+    assert all("in a synthetic world" in claim.verdict.conditions for claim in content.claims)
+    for picture in content.pictures:
         assert "best.ckpt of driving own lrcu-s, seed 0, epoch 80, validation loss 0.14" in picture.caption
 
 
 @pytest.mark.parametrize("artefact", [attention, correlation, activity])
 def test_smoke_runs_leave_every_claim_open(artefact):
-    found = artefact.render(policy_runs("smoke", seeds=1))
-    assert {claim.verdict.word for claim in found.claims} == {"open"}
-    assert found.pictures
+    content = artefact.render(policy_runs("smoke", seeds=1))
+    assert {claim.verdict.word for claim in content.claims} == {"open"}
+    assert content.pictures
 
 
 @pytest.mark.parametrize("artefact", [attention, correlation, activity])
-def test_a_part_of_the_models_is_drawn_and_nothing_is_claimed_of_the_rest(artefact):
-    found = artefact.render(policy_runs(models=["lstm", "lrcu-s"]))
-    assert found.pictures
-    words = {claim.statement: claim.verdict.word for claim in found.claims}
+def test_some_of_the_models_are_drawn_and_claims_on_the_others_stay_open(artefact):
+    content = artefact.render(policy_runs(models=["lstm", "lrcu-s"]))
+    assert content.pictures
+    words = {claim.statement: claim.verdict.word for claim in content.claims}
     assert "open" in words.values()
 
 
-def test_the_papers_order_can_be_refuted(monkeypatch):
+def test_the_order_of_the_paper_can_be_refuted(monkeypatch):
     monkeypatch.setitem(synthetic_interpretation.LEVELS, "lrcu-s", 0.2)
     runs = policy_runs()
     words = {c.verdict.word for c in attention.render(runs).claims if "LRCU-S" in c.statement}
@@ -70,31 +70,31 @@ def test_the_papers_order_can_be_refuted(monkeypatch):
     assert {c.verdict.word for c in correlation.render(runs).claims} == {"refuted"}
 
 
-def test_where_the_paper_has_no_numbers_nothing_is_better_than_it():
+def test_nothing_is_better_than_a_claim_without_numbers():
     first, second = Estimate(0.9, 0.01, 3), Estimate(0.5, 0.01, 3)
-    assert attention.ahead((first, second), Conditions()).word == "reproduced"
-    assert attention.ahead((second, first), Conditions()).word == "refuted"
-    assert attention.ahead((second, first), Conditions(), larger_is_better=False).word == "reproduced"
-    assert attention.ahead((None, first), Conditions()).word == "open"
+    assert judge_order((first, second), Conditions()).word == "reproduced"
+    assert judge_order((second, first), Conditions()).word == "refuted"
+    assert judge_order((second, first), Conditions(), larger_is_better=False).word == "reproduced"
+    assert judge_order((None, first), Conditions()).word == "open"
 
 
-def test_what_is_kept_of_a_run_is_small(runs):
+def test_measurements_of_a_run_are_small(runs):
     for run in runs:
         assert len(json.dumps(run.analyses)) < 60_000
 
 
-def test_a_policy_is_measured_and_measured_alike_again():
+def test_measuring_a_policy_again_gives_the_same_numbers():
     policy = Policy("gru")
-    first, again = (attention.measure(policy, attention.EFFORTS["smoke"]) for _ in range(2))
+    first, again = (attention.measure(policy, attention.SMOKE) for _ in range(2))
     assert first == again
     assert json.loads(json.dumps(first)) == first
     assert first["similarity"]["winter"]["0.2"]["count"] == 2
-    driven = correlation.drive_roads(policy, correlation.EFFORTS["smoke"])
-    found = correlation.measure(driven)
-    assert len(found["summer"]["r"][0]) == 28
-    shown = activity.measure({season: drives[0] for season, drives in driven.items()})
-    assert set(shown["winter"]["cells"]) == set(activity.ROLES)
-    assert json.loads(json.dumps(shown)) == shown
+    driven = neuron_drives.drive_roads(policy, neuron_drives.SMOKE)
+    correlations = correlation.measure(driven)
+    assert len(correlations["summer"]["r"][0]) == 28
+    measurement = activity.measure({season: drives[0] for season, drives in driven.items()})
+    assert set(measurement["winter"]["cells"]) == set(activity.ROLES)
+    assert json.loads(json.dumps(measurement)) == measurement
 
 
 @pytest.mark.parametrize("artefact", [attention, correlation, activity])
@@ -104,26 +104,26 @@ def test_pictures_are_small_files(artefact, runs, tmp_path):
         assert file.stat().st_size < 400_000
 
 
-def test_maps_and_activity_survive_their_packing():
+def test_maps_and_activity_can_be_unpacked():
     mask = torch.rand(48, 160)
     small = torch.nn.functional.avg_pool2d(mask[None, None], 2)[0, 0]
     small = (small - small.min()) / (small.max() - small.min())
-    assert abs(torch.from_numpy(unpacked(packed(mask)).copy()) / 255 - small).max() < 0.01
-    one = synthetic_interpretation.drive(0.9, 4)
-    kept = activity.measure({"summer": one})["summer"]
-    values = activity_of(kept["cells"]["cell 1"])
-    assert len(values) == len(kept["x"]) == 301
+    assert abs(torch.from_numpy(unpack_map(pack_map(mask)).copy()) / 255 - small).max() < 0.01
+    drive = synthetic_interpretation.drive(0.9, 4)
+    packed = activity.measure({"summer": drive})["summer"]
+    values = unpack_activity(packed["cells"]["cell 1"])
+    assert len(values) == len(packed["x"]) == 301
     assert values.min() < 0.05
     assert values.max() > 0.95
 
 
-def test_cells_are_read_by_the_rule(runs):
+def test_cells_turn_to_the_sides_that_the_rule_gives_them(runs):
     claim = activity.render(runs).claims[-1]
     assert claim.ours == "seed 0: left and right; seed 1: left and right; seed 2: left and right"
     assert claim.verdict.word == "reproduced"
 
 
-def test_a_drive_that_ended_at_once_does_not_count_beside_longer_ones():
+def test_a_very_short_drive_counts_only_if_there_is_no_longer_one():
     long, short = synthetic_interpretation.drive(0.9, 4), synthetic_interpretation.drive(0.9, 4)
     short = type(short)(short.x[:5], short.y[:5], short.curvature[:5], short.curvature[:5], short.activity[:5], False)
     assert len(correlation.measure({"summer": [long, short]})["summer"]["r"]) == 1

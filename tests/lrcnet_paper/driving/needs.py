@@ -16,12 +16,12 @@ def needs_world(name: str) -> None:
     """Goes on if the world of this name can be made on this machine."""
     try:
         if name == "carracing":
-            from lrcnet_paper.driving.race_car import simulator as car_racing
+            from lrcnet_paper.driving.race_car import load_car_racing
 
-            car_racing()
+            load_car_racing()
         elif name == "vista":
-            from lrcnet_paper.driving.vista_simulator import simulator as vista
+            from lrcnet_paper.driving.vista_simulator import load_vista
 
-            vista()
+            load_vista()
     except ImportError as error:
         refuse(str(error))

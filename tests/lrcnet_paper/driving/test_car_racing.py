@@ -42,8 +42,8 @@ def test_a_car_begins_on_the_track_at_speed_and_sees_it() -> None:
 
 def test_edges_lie_where_a_pinhole_puts_them() -> None:
     world = CarRacingWorld([1])
-    x, y, direction = world.poses()[0].tolist()
-    frame = torch.from_numpy(world.picture(0, (x, y, direction)))
+    x, y, direction = world.viewpoint()[0].tolist()
+    frame = world.render(world.viewpoint())[0]
     row = 24
     distance = 120 * 1.5 / (row + 0.5 - 14)
     # The middle line is the smoothed one: it may lie a little beside theirs.
@@ -102,7 +102,7 @@ def test_a_seed_is_a_drive_in_any_batch() -> None:
         one.step(torch.tensor([0.004]))
         many.step(torch.tensor([0.0, 0.004]))
     assert torch.equal(one.frames()[0], many.frames()[1])
-    assert torch.equal(one.poses()[0], many.poses()[1])
+    assert torch.equal(one.viewpoint()[0], many.viewpoint()[1])
     assert not torch.equal(many.frames()[0], many.frames()[1])
 
 
@@ -112,10 +112,10 @@ def test_who_leaves_the_track_stays_there() -> None:
         world.step(torch.tensor([0.08, world.advice()[1].item()]))
     assert world.status()[0] in (LEFT_ROAD, TURNED_AWAY)
     assert world.status()[1] == RUNNING
-    before = world.poses()
+    before = world.viewpoint()
     world.step(torch.tensor([-0.08, 0.0]))
-    assert torch.equal(world.poses()[0], before[0])
-    assert not torch.equal(world.poses()[1], before[1])
+    assert torch.equal(world.viewpoint()[0], before[0])
+    assert not torch.equal(world.viewpoint()[1], before[1])
 
 
 def test_a_policy_drives_three_hundred_steps() -> None:
@@ -154,13 +154,13 @@ def test_a_recording_is_made_by_its_seeds_and_trains_like_ours(tmp_path: Path) -
 
 
 def test_bad_input_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="seeds must name one track at least"):
+    with pytest.raises(ValueError, match="seeds must name at least one track"):
         CarRacingWorld([])
     with pytest.raises(ValueError, match="length must be at least 1 m, but is 0"):
         CarRacingWorld([1], length=0.0)
     with pytest.raises(ValueError, match=r"action must have shape \(1,\)"):
         CarRacingWorld([1]).step(torch.zeros(2))
-    with pytest.raises(ValueError, match="seeds must name one track at least"):
+    with pytest.raises(ValueError, match="seeds must name at least one track"):
         record_car_racing(tmp_path, [])
 
 

@@ -58,7 +58,7 @@ def test_a_finished_recording_is_opened_and_an_unfinished_one_made_anew(folder, 
     assert (copy / "frames.npy").stat().st_mtime_ns != written
     with pytest.raises(ValueError, match="choose another folder"):
         record(copy, ROADS, length=80.0)
-    with pytest.raises(ValueError, match="roads must name one road"):
+    with pytest.raises(ValueError, match="roads must name at least one road"):
         record(copy, [])
 
 

@@ -16,7 +16,7 @@ from lrcnet_paper.driving import (
     roads_from_curvature,
     sample_roads,
 )
-from lrcnet_paper.driving.vehicle import STEERING_RATE, WHEELBASE, drive_status, start
+from lrcnet_paper.driving.vehicle import STEERING_RATE, WHEELBASE, road_status, start
 
 
 def test_road_coordinates_agree_with_the_bicycle_on_the_map() -> None:
@@ -70,4 +70,4 @@ def test_the_curvature_asked_for_is_driven() -> None:
 def test_an_episode_ends_as_in_vista(arc: float, offset: float, heading: float, outcome: int) -> None:
     road = roads_from_curvature(torch.zeros(1, 400))
     place = torch.tensor([[arc], [offset], [heading], [0.0]], dtype=torch.float64)
-    assert drive_status(road, State(*place)).item() == outcome
+    assert road_status(road, State(*place)).item() == outcome

@@ -130,13 +130,13 @@ def test_a_video_that_ends_too_early_is_named(trace: Path, tmp_path: Path) -> No
 
 
 def test_bad_input_is_named(trace: Path, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="traces must name one folder at least"):
+    with pytest.raises(ValueError, match="traces must name at least one folder"):
         VistaWorld([])
     with pytest.raises(ValueError, match="length must be at least 1 m"):
         VistaWorld([trace], length=0.0)
     with pytest.raises(FileNotFoundError, match="nowhere must be a trace with the files"):
         VistaWorld([tmp_path / "nowhere"])
-    with pytest.raises(ValueError, match="seeds must name one road at least"):
+    with pytest.raises(ValueError, match="seeds must name at least one road"):
         RecordedVistaWorld([])
     slow = tmp_path / "slow"
     slow.mkdir()

@@ -53,7 +53,7 @@ def test_the_camera_survives_a_car_far_from_any_road() -> None:
 
 
 def test_bad_input_is_named() -> None:
-    with pytest.raises(ValueError, match="seeds must name one episode at least"):
+    with pytest.raises(ValueError, match="seeds must name at least one episode"):
         World([])
     with pytest.raises(ValueError, match="season must be one of summer, winter, mixed, but is 'autumn'"):
         World([1], season="autumn")

@@ -123,5 +123,5 @@ def test_names_seasons_and_traces_are_checked() -> None:
 
 @pytest.mark.parametrize("name", ["own", "carracing"])
 def test_no_seeds_are_refused(name: str) -> None:
-    with pytest.raises(ValueError, match="seeds must name one"):
+    with pytest.raises(ValueError, match="seeds must name at least one"):
         make_world(name, [])

@@ -65,7 +65,7 @@ def open_page(browser):
 
 @pytest.fixture(scope="session")
 def whole_paper():
-    import synthetic_runs
+    from tests.lrcnet_paper.artefacts import synthetic_runs
 
     return synthetic_runs.whole_paper()
 

@@ -29,21 +29,21 @@ def smoke_policy(folder, monkeypatch):
     return folder / "runs" / spec.folder_name()
 
 
-def made_up(steps=120, *, standing=ARRIVED, look=True, neurons=5, seed=0):
+def made_up(steps=120, *, status=ARRIVED, with_attention=True, neurons=5, seed=0):
     """A drive around a bend: pictures are grey and brighter from one to the next, attention is on their left half."""
     every, chance = 2, np.random.default_rng(seed)
     count = -(-steps // every)
     bright = np.linspace(40, 220, count).round().astype(np.uint8)
-    pictures = np.broadcast_to(bright[:, None, None, None], (count, 48, 160, 3)).copy()
+    frames = np.broadcast_to(bright[:, None, None, None], (count, 48, 160, 3)).copy()
     attention = np.zeros((count, 48, 160), np.uint8)
     attention[:, :, :80] = 255
     time = np.arange(steps + 1) / 30
     direction = time / 3
     curvature = 0.02 * np.sin(time[:-1])
     return Replay(
-        pictures=pictures,
-        attention=attention if look else None,
-        every=every,
+        frames=frames,
+        attention=attention if with_attention else None,
+        frame_interval=every,
         action=curvature,
         advice=curvature + 0.002,
         offset=0.5 * np.sin(2 * time),
@@ -52,6 +52,6 @@ def made_up(steps=120, *, standing=ARRIVED, look=True, neurons=5, seed=0):
         y=36 * (1 - np.cos(direction)),
         direction=direction,
         activity=np.outer(curvature, np.linspace(-1, 1, neurons)) + 1e-4 * chance.normal(size=(steps, neurons)),
-        middle=np.stack([36 * np.sin(a := np.linspace(0, math.pi / 2, 60)), 36 * (1 - np.cos(a))], 1),
-        standing=standing,
+        centre_line=np.stack([36 * np.sin(a := np.linspace(0, math.pi / 2, 60)), 36 * (1 - np.cos(a))], 1),
+        status=status,
     )

@@ -21,7 +21,7 @@ def page(tmp_path_factory):
     folder = tmp_path_factory.mktemp("drive")
     with pytest.MonkeyPatch.context() as patch:
         trained = load_trained(smoke_policy(folder, patch))
-    replay = made_up(STEPS, standing=LEFT_ROAD, neurons=19)
+    replay = made_up(STEPS, status=LEFT_ROAD, neurons=19)
     return write_drive(trained, replay, Setting("own", "winter", 7, 0.1, 3), folder / "drive.html")
 
 
@@ -51,7 +51,7 @@ def test_it_waits_at_the_beginning(opened):
     tab = opened()
     assert step(tab) == 0
     assert tab.inner_text("#play") == "Play"
-    assert tab.inner_text("#time") == "0.0 of 4.0 s"
+    assert tab.inner_text("#current-time") == "0.0 of 4.0 s"
     assert abs(tab.evaluate(PIXEL, LEFT)[0] - 40) <= 3
     assert not tab.locator("#over").is_visible()
 
@@ -77,7 +77,7 @@ def test_it_stops_at_the_crash_says_so_and_begins_again(opened):
     assert step(tab) == STEPS
     assert tab.inner_text("#over").startswith("Left the road after")
     assert tab.locator(".crash").count() == 2
-    assert tab.inner_text("#policy") == "–", "nothing is steered after the end"
+    assert tab.inner_text("#current-policy") == "–", "nothing is steered after the end"
     tab.click("#play")
     wait_for(tab, f"Number(document.getElementById('drive').dataset.step) < {STEPS - 8}")
     assert not tab.locator("#over").is_visible()
@@ -87,14 +87,14 @@ def test_scrubbing_moves_everything(opened):
     tab = opened()
     before = tab.evaluate("document.querySelector('#map .car').getAttribute('transform')")
     scrub(tab, 60)
-    assert tab.inner_text("#time") == "2.0 of 4.0 s"
-    assert tab.inner_text("#way") == "24 m"
-    assert tab.inner_text("#policy") == "+0.0182 1/m"
-    assert tab.inner_text("#driver") == "+0.0202 1/m"
-    assert tab.inner_text("#beside") == "0.38 m right"
-    assert tab.inner_text("#pace") == "12.0 m/s"
+    assert tab.inner_text("#current-time") == "2.0 of 4.0 s"
+    assert tab.inner_text("#current-distance") == "24 m"
+    assert tab.inner_text("#current-policy") == "+0.0182 1/m"
+    assert tab.inner_text("#current-expert") == "+0.0202 1/m"
+    assert tab.inner_text("#current-offset") == "0.38 m right"
+    assert tab.inner_text("#current-speed") == "12.0 m/s"
     assert tab.evaluate("document.querySelector('#map .car').getAttribute('transform')") != before
-    assert tab.evaluate("document.querySelector('#map .way').getAttribute('d')").count("L") == 60
+    assert tab.evaluate("document.querySelector('#map .driven').getAttribute('d')").count("L") == 60
     for plot in ("#steering", "#offset", "#speed", "#neurons"):
         place = tab.evaluate(
             f"""() => {{ const b = document.querySelector('{plot} .plot').getBoundingClientRect();

@@ -76,11 +76,11 @@ def test_the_worlds_from_elsewhere_are_driven_too(folder, tmp_path, capsys, monk
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--world", "moon"], "--world must be one of own, vista, carracing, but is 'moon'"),
-        (["--season", "spring"], "--season must be one of summer, winter, but is 'spring'"),
-        (["--noise", "-0.1"], "--noise is a variance, so it must be at least 0, but is -0.1"),
+        (["--world", "moon"], "world must be one of own, vista, carracing, but is 'moon'"),
+        (["--season", "spring"], "season must be one of summer, winter, but is 'spring'"),
+        (["--noise", "-0.1"], "noise is a variance, so it must be at least 0, but is -0.1"),
         (["--noise", "nan"], "must be at least 0, but is nan"),
-        (["--steps", "0"], "--steps must be at least 1, but is 0"),
+        (["--steps", "0"], "steps must be at least 1, but is 0"),
         (["--length", "0.5"], "1 m"),
     ],
 )

@@ -56,9 +56,9 @@ def test_nothing_is_loaded_from_anywhere(trained, tmp_path):
 
 
 def test_a_crash_is_marked_and_an_arrival_is_not(trained, tmp_path):
-    crash = written(trained, made_up(standing=LEFT_ROAD), tmp_path)
+    crash = written(trained, made_up(status=LEFT_ROAD), tmp_path)
     assert "Left the road after" in crash
-    assert "more than 2 m beside" in crash
+    assert "more than 2 m away from the expert" in crash
     assert crash.count('class="crash"') == 2
     arrival = written(trained, made_up(), tmp_path)
     assert "Arrived after" in arrival
@@ -76,15 +76,15 @@ def test_the_numbers_are_the_drives(trained, tmp_path):
 
 
 def test_without_attention_there_is_no_switch_for_it(trained, tmp_path):
-    page = written(trained, made_up(look=False), tmp_path)
+    page = written(trained, made_up(with_attention=False), tmp_path)
     assert 'id="attention"' not in page
-    assert 'class="looked"' not in page
+    assert 'class="attention-sheet"' not in page
 
 
 def test_half_a_minute_of_noise_stays_below_six_megabytes(trained, tmp_path):
     replay = made_up(900, neurons=38)
     generator = np.random.default_rng(0)
-    replay.pictures[:] = generator.normal(128, 80, replay.pictures.shape).clip(0, 255)
+    replay.frames[:] = generator.normal(128, 80, replay.frames.shape).clip(0, 255)
     replay.attention[:] = generator.integers(0, 256, replay.attention.shape)
     page = write_drive(trained, replay, SETTING, tmp_path / "drive.html")
     assert page.stat().st_size < 6_000_000
@@ -102,7 +102,7 @@ def test_frames_stand_on_the_sheets_in_order():
 
 def test_each_neuron_is_coloured_within_its_own_range():
     values = np.array([[0.0, -5.0, 1.0], [1.0, 5.0, 1.0]])
-    found = decoded(pictures.rows_of(values))
+    found = decoded(pictures.colour_rows(values))
     assert found.shape == (3 * pictures.ROW_PIXELS, 2, 3)
     dark, light = [0x00, 0x22, 0x4E], [0xFE, 0xE8, 0x38]
     assert found[0].tolist() == found[pictures.ROW_PIXELS].tolist() == [dark, light]
@@ -121,7 +121,7 @@ def test_a_tall_road_is_turned_and_not_mirrored():
 
 def test_a_gap_in_what_is_known_is_a_gap_in_the_curve():
     values = np.array([1.0, np.nan, 1.0, 2.0])
-    shown = charts.chart("a", "A", "m", [charts.Curve("a", "policy", values)], seconds=0.1, shown=values, least=1.0)
+    shown = charts.chart("a", "A", "m", [charts.Curve("a", "policy", values)], seconds=0.1, covered=values, least=1.0)
     path = re.search(r'class="curve policy" d="([^"]+)"', shown).group(1)
     assert path.count("M") == 2
     assert path.count("L") == 1

@@ -111,7 +111,7 @@ def test_untrained_weights_are_refused_outside_the_smoke_budget(tmp_path, capsys
     run = run_folder(tmp_path / "run", "driving", "own", "lrcu-s", done=0, budget="quick")
     assert main(["explain", str(run), "--html", str(tmp_path / "page.html")]) == 1
     said = capsys.readouterr().err
-    assert "best.ckpt must hold trained weights, but no epoch lies behind these; train the network first" in said
+    assert "best.ckpt must hold trained weights, but these were trained for 0 epochs; train the network first" in said
     assert len(said.splitlines()) == 1
     for name in ("attention", "correlation", "activity"):
         from lrcnet_paper import artefacts as paper

@@ -9,7 +9,7 @@ from lrcnet.errors import DivergenceError
 from lrcnet_paper.driving import ARRIVED, LEFT_ROAD, RUNNING, TURNED_AWAY, World, drive
 from lrcnet_paper.interpret import attention
 from lrcnet_paper.models.policy import Policy
-from lrcnet_paper.report.replay import MOST_PICTURES, record_drive
+from lrcnet_paper.report.replay import MOST_FRAMES, record_drive
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,7 @@ def policy():
 
 
 def test_a_recorded_drive_is_the_drive(policy):
-    replay = record_drive(policy, World([3], season="winter", length=8.0), noise=0.1, seed=4, look=False)
+    replay = record_drive(policy, World([3], season="winter", length=8.0), noise=0.1, seed=4, with_attention=False)
     world, seen, steered = World([3], season="winter", length=8.0), [], []
 
     def watch(now):
@@ -28,44 +28,44 @@ def test_a_recorded_drive_is_the_drive(policy):
 
     ended = drive(world, policy.step, noise=0.1, seed=4, watch=watch)
     assert replay.steps == int(ended.steps[0])
-    assert replay.standing == int(ended.status[0])
+    assert replay.status == int(ended.status[0])
     np.testing.assert_array_equal(replay.action, steered)
-    assert replay.pictures.shape == (-(-replay.steps // 2), 48, 160, 3)
-    np.testing.assert_array_equal(replay.pictures[1], (seen[2] * 255).round().byte().numpy())
+    assert replay.frames.shape == (-(-replay.steps // 2), 48, 160, 3)
+    np.testing.assert_array_equal(replay.frames[1], (seen[2] * 255).round().byte().numpy())
     assert replay.activity.shape == (replay.steps, 19)
 
 
 def test_it_ends_where_the_car_ended(policy):
     world = World([3], length=8.0)
-    replay = record_drive(policy, world, look=False)
+    replay = record_drive(policy, world, with_attention=False)
     where = world.situation()
     assert len(replay.x) == replay.steps + 1
     assert (replay.x[-1], replay.y[-1], replay.offset[-1]) == (where.x[0], where.y[0], where.offset[0])
-    assert replay.way[-1] == pytest.approx(8.0, abs=0.6)
+    assert replay.distance[-1] == pytest.approx(8.0, abs=0.6)
 
 
 def test_attention_is_that_to_the_pictures_shown(policy):
-    replay = record_drive(policy, World([3], length=3.0), look=True)
-    wanted = attention(policy, torch.from_numpy(replay.pictures)).mul(255).round().byte().numpy()
+    replay = record_drive(policy, World([3], length=3.0), with_attention=True)
+    wanted = attention(policy, torch.from_numpy(replay.frames)).mul(255).round().byte().numpy()
     np.testing.assert_array_equal(replay.attention, wanted)
 
 
 def test_an_lstm_shows_h_and_not_its_cells():
-    replay = record_drive(Policy("lstm"), World([3], length=3.0), look=False)
+    replay = record_drive(Policy("lstm"), World([3], length=3.0), with_attention=False)
     assert replay.activity.shape[1] == 23
     assert np.abs(replay.activity).max() < 1
 
 
 def test_a_long_drive_has_fewer_pictures_per_second(policy, monkeypatch):
-    monkeypatch.setattr("lrcnet_paper.report.replay.MOST_PICTURES", 3)
-    replay = record_drive(policy, World([3], length=300.0), steps=14, look=False)
-    assert MOST_PICTURES > 900
-    assert (replay.every, len(replay.pictures)) == (5, 3)
+    monkeypatch.setattr("lrcnet_paper.report.replay.MOST_FRAMES", 3)
+    replay = record_drive(policy, World([3], length=300.0), steps=14, with_attention=False)
+    assert MOST_FRAMES > 900
+    assert (replay.frame_interval, len(replay.frames)) == (5, 3)
     assert replay.ending.startswith("still on the road after ")
 
 
 @pytest.mark.parametrize(
-    ("standing", "words", "crashed"),
+    ("status", "words", "crashed"),
     [
         (ARRIVED, "arrived after", False),
         (LEFT_ROAD, "left the road after", True),
@@ -73,9 +73,9 @@ def test_a_long_drive_has_fewer_pictures_per_second(policy, monkeypatch):
         (RUNNING, "still on the road after", False),
     ],
 )
-def test_the_ending_is_told_in_words(standing, words, crashed):
-    replay = made_up(standing=standing)
-    assert replay.ending == f"{words} {replay.way[-1]:.0f} m"
+def test_the_ending_is_told_in_words(status, words, crashed):
+    replay = made_up(status=status)
+    assert replay.ending == f"{words} {replay.distance[-1]:.0f} m"
     assert replay.crashed is crashed
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from lrcnet.cli import main
-from lrcnet_paper.tasks import download, sources
+from lrcnet_paper.tasks import data_folders, download, sources
 from lrcnet_paper.tasks.sources import RemoteFile, Source
 
 pytest.importorskip("pooch", reason="downloads need pooch")
@@ -97,7 +97,7 @@ def test_file_arrives_whole_and_alone(offer, tmp_path, path):
     assert download.get("psmnist", tmp_path, progress=False) == tmp_path / "mnist"
     assert (tmp_path / "mnist/file.bin").read_bytes() == GOOD
     assert everything_in(tmp_path) == ["mnist", "mnist/file.bin"]
-    assert download.status("psmnist", tmp_path) == {"file.bin": "intact"}
+    assert download.file_states("psmnist", tmp_path) == {"file.bin": "intact"}
 
 
 def test_md5_is_a_checksum_too(offer, tmp_path):
@@ -115,17 +115,17 @@ def test_md5_is_a_checksum_too(offer, tmp_path):
         ("/wrong.zip", "file.bin must have the checksum sha256:.* and has sha256:"),
         ("/empty.zip", "must hold file.bin and does not"),
         ("/evil.zip", "must stay inside the folder"),
-        ("/cut.zip", "must be a whole tar or zip archive"),
+        ("/cut.zip", "must be a complete tar or zip archive"),
     ],
 )
 def test_failed_download_leaves_nothing_and_says_why(offer, tmp_path, path, reason):
     offer(path)
     with pytest.raises(download.DownloadError, match=reason) as caught:
         download.get("psmnist", tmp_path, progress=False)
-    assert "file.bin could not be fetched, and nothing was kept" in str(caught.value)
+    assert "file.bin could not be downloaded, and nothing was kept" in str(caught.value)
     assert "\n" not in str(caught.value)
     assert everything_in(tmp_path) == ["mnist"]
-    assert download.status("psmnist", tmp_path) == {"file.bin": "missing"}
+    assert download.file_states("psmnist", tmp_path) == {"file.bin": "missing"}
 
 
 def test_next_address_is_tried_when_one_fails(offer, tmp_path):
@@ -147,7 +147,7 @@ def test_intact_file_is_not_fetched_again_and_a_damaged_one_is_replaced(offer, t
     download.get("psmnist", tmp_path, progress=False)
     assert Handler.asked == ["/good.bin"]
     (tmp_path / "mnist/file.bin").write_bytes(GOOD[:100])
-    assert download.status("psmnist", tmp_path) == {"file.bin": "other"}
+    assert download.file_states("psmnist", tmp_path) == {"file.bin": "other"}
     download.get("psmnist", tmp_path, progress=False)
     assert (tmp_path / "mnist/file.bin").read_bytes() == GOOD
 
@@ -179,7 +179,7 @@ def test_folder_comes_from_argument_then_environment_then_cache(offer, tmp_path,
     offer("/good.bin")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr("sys.platform", "linux")
-    origin = sources.source("psmnist")
+    origin = sources.find_source("psmnist")
     monkeypatch.delenv("LRCNET_DATA", raising=False)
     assert download.target_folder(origin) == tmp_path / "cache/lrcnet/mnist"
     monkeypatch.setenv("LRCNET_DATA", str(tmp_path / "named"))
@@ -205,20 +205,20 @@ def test_what_a_killed_download_left_is_removed_after_a_day(offer, tmp_path):
 @pytest.fixture
 def two_folders(tmp_path, monkeypatch):
     """The folders of LRCNET_DATA and of the cache."""
-    monkeypatch.setattr(sources, "cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr(data_folders, "cache_folder", lambda: tmp_path / "cache")
     monkeypatch.setenv("LRCNET_DATA", str(tmp_path / "named"))
     return tmp_path / "named", tmp_path / "cache"
 
 
-def test_status_looks_where_the_tasks_look(offer, two_folders):
+def test_file_states_are_searched_where_the_tasks_search(offer, two_folders):
     offer("/good.bin")
     named, cache = two_folders
     download.get("psmnist", cache, progress=False)
-    assert download.status("psmnist") == {"file.bin": "intact"}
+    assert download.file_states("psmnist") == {"file.bin": "intact"}
     (named / "mnist").mkdir(parents=True)
     (named / "mnist/file.bin").write_bytes(b"mine")
-    assert download.status("psmnist") == {"file.bin": "intact"}
-    assert download.status("psmnist", named) == {"file.bin": "other"}
+    assert download.file_states("psmnist") == {"file.bin": "intact"}
+    assert download.file_states("psmnist", named) == {"file.bin": "other"}
 
 
 def test_the_list_shows_sizes_home_pages_and_what_can_be_read(two_folders, capsys):

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from lrcnet_paper.tasks import find, imdb
-from lrcnet_paper.tasks.imdb_files import Reviews, read_keras, read_ranks, read_texts, read_word_index, words
+from lrcnet_paper.tasks.imdb_files import Reviews, read_keras, read_ranks, read_texts, read_word_index, split_words
 
 from .conftest import LABELS, RANKS, REVIEWS, WORD_INDEX
 
@@ -64,9 +64,9 @@ def test_encoded_files_give_what_the_texts_give(imdb_folder, tmp_path):
 
 
 def test_only_the_blank_and_punctuation_separate_words():
-    assert words("A-b_c.d/E'f\tg\nh  i") == ["a", "b", "c", "d", "e'f", "g", "h", "i"]
-    assert words("no\u00a0break \u0085next") == ["no\u00a0break", "\u0085next"]
-    assert words("") == words("... -- !") == []
+    assert split_words("A-b_c.d/E'f\tg\nh  i") == ["a", "b", "c", "d", "e'f", "g", "h", "i"]
+    assert split_words("no\u00a0break \u0085next") == ["no\u00a0break", "\u0085next"]
+    assert split_words("") == split_words("... -- !") == []
 
 
 def test_encoding_cuts_and_pads_at_the_front():
@@ -132,7 +132,7 @@ def test_array_that_is_none_is_explained(tmp_path, content):
     path = keras_file(tmp_path / "k.npz", x_train=None)
     with zipfile.ZipFile(path, "a") as archive:
         archive.writestr("x_train.npy", content)
-    with pytest.raises(ValueError, match=r"k\.npz must (hold arrays of numbers and lists only|be a whole)"):
+    with pytest.raises(ValueError, match=r"k\.npz must (hold arrays of numbers and lists only|be a complete)"):
         read_keras(path)
 
 
@@ -172,7 +172,7 @@ def test_damaged_ranks_are_explained(tmp_path, changed, message):
 @pytest.mark.parametrize("read", [read_keras, read_ranks])
 def test_file_that_is_no_archive_is_explained(tmp_path, content, read):
     (tmp_path / "x.npz").write_bytes(content)
-    with pytest.raises(ValueError, match=r"must be a whole \.npz file"):
+    with pytest.raises(ValueError, match=r"must be a complete \.npz file"):
         read(tmp_path / "x.npz")
 
 
@@ -181,7 +181,7 @@ def test_file_that_is_no_archive_is_explained(tmp_path, content, read):
 def test_archive_that_is_cut_off_is_explained(imdb_folder, name, part):
     path = imdb_folder(name)
     path.write_bytes(path.read_bytes()[: int(part * path.stat().st_size)])
-    with pytest.raises(ValueError, match="must be a whole archive of reviews"):
+    with pytest.raises(ValueError, match="must be a complete archive of reviews"):
         read_texts(path, WORD_INDEX)
 
 
@@ -198,7 +198,7 @@ def test_reviews_must_be_utf8_and_in_both_splits(imdb_folder):
 @pytest.mark.parametrize("content", ["", "[1, 2]", "{}", '{"a": 0}', '{"a": "b"}', '{"a": 1'])
 def test_word_index_must_map_words_to_ranks(tmp_path, content):
     (tmp_path / "i.json").write_text(content)
-    with pytest.raises(ValueError, match=r"i\.json must (map words to ranks|be a whole JSON)"):
+    with pytest.raises(ValueError, match=r"i\.json must (map words to ranks|be a complete JSON)"):
         read_word_index(tmp_path / "i.json")
 
 

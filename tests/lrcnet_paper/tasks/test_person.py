@@ -48,7 +48,7 @@ def test_eleven_activities_make_seven_classes():
 
 def test_windows_begin_every_16_rows_and_stop_before_the_end(person_file):
     recordings = read_official(person_file(sequences={"A01": 64, "A02": 65, "A03": 32}))
-    samples = person.windows(recordings)
+    samples = person.cut_windows(recordings)
     assert len(samples) == len(range(0, 64 - 32, 16)) + len(range(0, 65 - 32, 16)) == 5
     x, dt, y = samples[4]
     np.testing.assert_array_equal(x, recordings[1].features[32:64])
@@ -57,7 +57,7 @@ def test_windows_begin_every_16_rows_and_stop_before_the_end(person_file):
 
 
 def test_faithful_split_is_the_seeded_permutation_of_24_sequences(person_file, tmp_path):
-    everything = person.windows(read_official(person_file())[:-1])
+    everything = person.cut_windows(read_official(person_file())[:-1])
     total = len(everything)
     order = np.random.RandomState(98841).permutation(total)
     tests = int(0.2 * total)
@@ -71,7 +71,7 @@ def test_faithful_split_is_the_seeded_permutation_of_24_sequences(person_file, t
 
 
 def test_all_25_sequences_are_an_option(person_file, tmp_path):
-    total = len(person.windows(read_official(person_file())))
+    total = len(person.cut_windows(read_official(person_file())))
     assert len(resized("full-25", test=int(0.2 * total)).load("test", tmp_path)) == int(0.2 * total)
 
 
@@ -94,7 +94,7 @@ def test_clean_split_shares_no_sequence_and_has_no_negative_gap(person_file, tmp
     assert parts["validation"] == ["A04", "B04", "C04", "D04", "E04"]
     recordings = read_official(person_file())
     for split, names in parts.items():
-        expected = person.windows([r for r in recordings if r.name in names])
+        expected = person.cut_windows([r for r in recordings if r.name in names])
         loaded = resized("full-clean", **{split: len(expected)}).load(split, tmp_path)
         assert torch.equal(loaded.x, expected.x)
         assert torch.equal(loaded.dt, expected.dt.clamp(min=0))
@@ -109,15 +109,15 @@ def test_a_variant_that_changes_gaps_says_so(variant):
 
 
 def test_coarse_variant_has_no_dt(coarse_file, tmp_path):
-    total = len(person.windows(read_coarse(coarse_file())[:-1]))
+    total = len(person.cut_windows(read_coarse(coarse_file())[:-1]))
     samples = resized("coarse", test=int(0.2 * total)).load("test", tmp_path)
     assert samples.dt is None
     assert not find("person", "coarse").irregular
 
 
 def test_changed_file_is_read_anew(person_file, tmp_path):
-    first = person.read(person_file(sequences={"A01": 40}))
-    second = person.read(person_file(sequences={"A01": 50}))
+    first = person.read_sequences(person_file(sequences={"A01": 40}))
+    second = person.read_sequences(person_file(sequences={"A01": 50}))
     assert (len(first[0].labels), len(second[0].labels)) == (40, 50)
 
 
@@ -134,7 +134,7 @@ LINE = person_rows({"A01": 1})[0]
         (LINE.replace("lying down", "flying"), "must name one of the activities .* it has 'flying'"),
         (LINE.replace("0.25", "high"), "must have numbers as ticks, x, y and z"),
         (LINE + LINE.replace("A01", "A02") + LINE, "each sequence in one piece; A01 begins a second time"),
-        (LINE.replace("lying", "l\u00fcing"), "must be a whole text"),
+        (LINE.replace("lying", "l\u00fcing"), "must be a complete text"),
     ],
 )
 def test_damaged_official_file_is_explained(tmp_path, text, message):
@@ -145,10 +145,10 @@ def test_damaged_official_file_is_explained(tmp_path, text, message):
 
 
 @pytest.mark.parametrize("name", ["x.csv.xz", "x.csv.gz"])
-def test_packed_file_that_is_cut_off_is_explained(person_file, name):
+def test_truncated_compressed_file_is_explained(person_file, name):
     path = person_file(name)
     path.write_bytes(path.read_bytes()[:-200])
-    with pytest.raises(ValueError, match="must be a whole text or packed text file"):
+    with pytest.raises(ValueError, match="must be a complete text file, plain or compressed, and is not"):
         read_official(path)
 
 
@@ -161,7 +161,7 @@ def test_packed_file_that_is_cut_off_is_explained(person_file, name):
         ({"tag_names": np.array(["a", *TAGS[1:]])}, r"it has \['a'\]"),
         ({"activity_names": np.array(["flying"])}, r"it has \['flying'\]"),
         ({"activity_names": np.array(["lying"])}, "activity below 1; it has 10"),
-        ({"sequence_names": np.array([{"x": 1}])}, "must be a whole .npz file"),
+        ({"sequence_names": np.array([{"x": 1}])}, "must be a complete .npz file"),
     ],
 )
 def test_damaged_coarse_file_is_explained(coarse_file, changed, message):
@@ -178,7 +178,7 @@ def test_coarse_rows_out_of_order_are_refused(coarse_file):
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 noise"])
 def test_coarse_file_that_is_no_archive_is_explained(tmp_path, content):
     (tmp_path / "x.npz").write_bytes(content)
-    with pytest.raises(ValueError, match=r"must be a whole \.npz file"):
+    with pytest.raises(ValueError, match=r"must be a complete \.npz file"):
         read_coarse(tmp_path / "x.npz")
 
 
@@ -198,16 +198,16 @@ def test_shortened_file_does_not_pass_for_the_real_one(person_file, tmp_path):
 
 def test_windows_and_splits_refuse_what_they_cannot_cut(person_file, coarse_file):
     with pytest.raises(ValueError, match=r"more than 32 rows; the lengths are \[32\]"):
-        person.windows(read_official(person_file(sequences={"A01": 32})))
+        person.cut_windows(read_official(person_file(sequences={"A01": 32})))
     mixed = read_official(person_file())[:1] + read_coarse(coarse_file())[:1]
     with pytest.raises(ValueError, match="either all sequences or none"):
-        person.windows(mixed)
+        person.cut_windows(mixed)
     with pytest.raises(ValueError, match="at least 3 sequences"):
         person.split_by_sequence(["A01", "A02"])
 
 
 def test_real_part_has_its_rows_gaps_and_classes(real_file):
-    recordings = person.read(real_file("person_activity/ConfLongDemo_JSI_A01-A04.csv.xz"))
+    recordings = person.read_sequences(real_file("person_activity/ConfLongDemo_JSI_A01-A04.csv.xz"))
     assert [len(r.labels) for r in recordings] == [5830, 5691, 5326, 5402]
     counts = np.bincount(np.concatenate([r.labels for r in recordings]))
     assert counts.tolist() == [9219, 4259, 2469, 3024, 363, 963, 1952]
@@ -217,10 +217,10 @@ def test_real_part_has_its_rows_gaps_and_classes(real_file):
 
 
 def test_real_coarse_file_has_all_rows_and_agrees_with_the_part(real_file):
-    recordings = person.read(real_file("person_activity/person_activity_coarse.npz"))
+    recordings = person.read_sequences(real_file("person_activity/person_activity_coarse.npz"))
     assert len(recordings) == 25
     assert sum(len(r.labels) for r in recordings) == 164_860
-    part = person.read(real_file("person_activity/ConfLongDemo_JSI_A01-A04.csv.xz"))
+    part = person.read_sequences(real_file("person_activity/ConfLongDemo_JSI_A01-A04.csv.xz"))
     for fine, coarse in zip(part, recordings, strict=False):
         np.testing.assert_array_equal(fine.labels, coarse.labels)
         assert np.abs(fine.features - coarse.features).max() < 0.1001

@@ -88,7 +88,7 @@ def test_damaged_idx_file_is_explained(tmp_path, content, message):
 @pytest.mark.parametrize("content", [b"", b"noise", gzip.compress(idx(IMAGES))[:-300]])
 def test_damaged_gzip_is_explained(tmp_path, content):
     (tmp_path / "x.gz").write_bytes(content)
-    with pytest.raises(ValueError, match=r"x\.gz must (be a whole gzip file|begin as an idx file)"):
+    with pytest.raises(ValueError, match=r"x\.gz must (be a complete gzip file|begin as an idx file)"):
         read_idx(tmp_path / "x.gz")
 
 

@@ -10,8 +10,9 @@ import pytest
 import torch
 from torch.utils.data import BatchSampler, DataLoader, SequentialSampler
 
-from lrcnet_paper.tasks import TASKS, Samples, find, losses_and_metrics, sources
-from lrcnet_paper.tasks.sources import SOURCES, cache_folder, find_file
+from lrcnet_paper.tasks import TASKS, Samples, data_folders, find, losses_and_metrics
+from lrcnet_paper.tasks.data_folders import cache_folder, find_file
+from lrcnet_paper.tasks.sources import SOURCES
 
 EVERY = [find(name, variant) for name in TASKS for variant in TASKS[name].variants]
 each_task = pytest.mark.parametrize("task", EVERY, ids=lambda t: f"{t.name}/{t.variant}")
@@ -135,7 +136,7 @@ def test_measures_have_their_values_by_hand():
 
 
 def test_data_is_looked_for_in_argument_then_environment_then_cache(tmp_path, monkeypatch):
-    monkeypatch.setattr(sources, "cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr(data_folders, "cache_folder", lambda: tmp_path / "cache")
     monkeypatch.delenv("LRCNET_DATA", raising=False)
     with pytest.raises(
         FileNotFoundError, match=r"cache; get the official files with `lrcnet data get psmnist`, or point"
@@ -170,7 +171,7 @@ def test_tasks_own_folder_and_single_files_will_do(tmp_path):
 
 @each_task
 def test_task_is_available_once_its_files_exist_and_says_what_is_missing_before(task, tmp_path, monkeypatch):
-    monkeypatch.setattr(sources, "cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr(data_folders, "cache_folder", lambda: tmp_path / "cache")
     monkeypatch.setenv("LRCNET_DATA", str(tmp_path / "named"))
     for data in (None, tmp_path / "given"):
         for names in task.files:
@@ -198,7 +199,7 @@ def test_files_beside_the_given_one_are_available(tmp_path, name):
     [("linux", "XDG_CACHE_HOME", "base/lrcnet"), ("win32", "LOCALAPPDATA", "base/lrcnet"), ("darwin", "X", "lrcnet")],
 )
 def test_cache_folder_is_the_systems(tmp_path, monkeypatch, platform, variable, end):
-    monkeypatch.setattr(sources.sys, "platform", platform)
+    monkeypatch.setattr(data_folders.sys, "platform", platform)
     monkeypatch.setenv(variable, str(tmp_path / "base"))
     assert cache_folder().as_posix().endswith(end)
 

@@ -6,7 +6,7 @@ import zipfile
 
 import pytest
 
-from lrcnet_paper.tasks.unpack import unpacked
+from lrcnet_paper.tasks.unpack import unpack
 
 
 def tar(path, *members, mode="w:gz"):
@@ -35,29 +35,29 @@ def everything_in(folder):
 
 
 def open_and_close(archive, scratch):
-    with unpacked(archive, scratch):
+    with unpack(archive, scratch):
         pass
 
 
 @pytest.mark.parametrize("mode", ["w", "w:gz", "w:xz"])
 def test_tar_is_unpacked(tmp_path, mode):
     archive = tar(tmp_path / "a.tar", ("x/y.txt", b"one"), ("z.txt", b"two"), mode=mode)
-    with unpacked(archive, tmp_path) as content:
+    with unpack(archive, tmp_path) as content:
         assert everything_in(content) == ["x", "x/y.txt", "z.txt"]
         assert (content / "x/y.txt").read_bytes() == b"one"
     assert everything_in(tmp_path) == ["a.tar"]
 
 
-def test_what_was_unpacked_is_gone_after_an_error_too(tmp_path):
+def test_the_unpacked_folder_is_deleted_after_an_error_too(tmp_path):
     archive = tar(tmp_path / "a.tar", ("x", b"1"))
-    with pytest.raises(KeyError), unpacked(archive, tmp_path):
+    with pytest.raises(KeyError), unpack(archive, tmp_path):
         raise KeyError
     assert everything_in(tmp_path) == ["a.tar"]
 
 
 def test_zip_is_unpacked(tmp_path):
     archive = make_zip(tmp_path / "a.zip", ("x/", b""), ("x/y.txt", b"one"))
-    with unpacked(archive, tmp_path) as content:
+    with unpack(archive, tmp_path) as content:
         assert (content / "x/y.txt").read_bytes() == b"one"
 
 
@@ -110,6 +110,6 @@ def test_archive_that_is_cut_off_leaves_nothing(tmp_path, kind):
         tar(archive, ("x", content), mode="w:" + kind[4:])
     whole = {"empty": b"", "noise": content}.get(kind) if kind in ("empty", "noise") else archive.read_bytes()
     archive.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(ValueError, match="must be a whole tar or zip archive"):
+    with pytest.raises(ValueError, match="must be a complete tar or zip archive"):
         open_and_close(archive, tmp_path)
     assert everything_in(tmp_path) == ["a"]

@@ -81,7 +81,7 @@ def test_a_failed_process_is_one_line_here(tmp_path, monkeypatch, error, kind, s
             raise error
 
     # The package's `run` is the function, not the module that it comes from.
-    monkeypatch.setattr(sys.modules[run_in.__module__], "_fabric", lambda spec: Launcher())
+    monkeypatch.setattr(sys.modules[run_in.__module__], "_make_fabric", lambda spec: Launcher())
     with pytest.raises(kind) as caught:
         run_in(tmp_path, RunSpec("neural-ode", "spiral", "lrc-s", devices=2))
     assert str(caught.value) == said.format(tmp_path)

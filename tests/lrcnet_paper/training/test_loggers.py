@@ -84,7 +84,7 @@ def test_mlflow_keeps_one_run_per_folder(tmp_path, monkeypatch, mlflow_runs):
         loggers.Loggers(("mlflow",), tmp_path, spec)
 
 
-def test_loggers_are_told_rows_and_how_the_run_ended(tmp_path, monkeypatch):
+def test_loggers_get_the_rows_and_the_outcome_of_the_run(tmp_path, monkeypatch):
     from lrcnet_paper.training import RunSpec, loggers
 
     calls = []
@@ -99,7 +99,7 @@ def test_loggers_are_told_rows_and_how_the_run_ended(tmp_path, monkeypatch):
         def finalize(self, status):
             calls.append(status)
 
-    monkeypatch.setattr(loggers, "_make", lambda name, place, spec: Recorder())
+    monkeypatch.setattr(loggers, "_make_logger", lambda name, folder, spec: Recorder())
     spec = RunSpec("person", "coarse", "gru")
     with loggers.Loggers(("wandb",), tmp_path, spec) as told:
         told.log({"epoch": 3, "train_loss": 0.5}, "epoch")

@@ -4,17 +4,16 @@ import json
 
 import pytest
 
+from lrcnet.cli import main
 from lrcnet_paper.tasks import find
-from lrcnet_paper.training import Result, RunSpec, files
-from lrcnet_paper.training.files import write_atomically, write_json
+from lrcnet_paper.training import Result, RunSpec, atomic_files, by_name
+from lrcnet_paper.training.atomic_files import write_atomically, write_json
 
 SPEC = RunSpec("person", "coarse", "lrcu-s", epochs=3)
 RESULT = Result(
-    task="person",
-    variant="coarse",
-    model="lrcu-s",
-    seed=0,
-    budget="quick",
+    spec=SPEC,
+    rate=1e-3,
+    unit="epoch",
     parameters=23_573,
     epochs=3,
     best_epoch=3,
@@ -23,17 +22,21 @@ RESULT = Result(
     status="finished",
     versions={"torch": "2"},
     machine={"cores": 2},
-    command="lrcnet train person",
 )
-FIELDS = (
-    "task variant model seed budget parameters epochs best_epoch seconds_per_epoch metrics status versions machine "
-    "command"
-)
+FIELDS = "spec rate unit parameters epochs best_epoch seconds_per_epoch metrics status versions machine"
 
 
 def test_a_result_has_exactly_the_contracts_fields(tmp_path):
     RESULT.write(tmp_path)
     assert list(json.loads((tmp_path / "result.json").read_text())) == FIELDS.split()
+
+
+def test_a_result_carries_every_choice_of_its_run(tmp_path):
+    RESULT.write(tmp_path)
+    assert json.loads((tmp_path / "result.json").read_text())["spec"] == SPEC.as_dict()
+    assert (RESULT.task, RESULT.variant, RESULT.model) == ("person", "coarse", "lrcu-s")
+    assert (RESULT.seed, RESULT.budget) == (0, "custom")
+    assert RESULT.command == SPEC.command()
 
 
 def test_a_result_survives_the_disk_to_the_last_digit(tmp_path):
@@ -72,8 +75,8 @@ def test_files_are_written_where_folders_cannot_be_opened(tmp_path, monkeypatch)
     def refuse(path, *flags):
         raise PermissionError(13, "Permission denied", path)
 
-    monkeypatch.setattr(files.sys, "platform", "win32")
-    monkeypatch.setattr(files.os, "open", refuse)
+    monkeypatch.setattr(atomic_files.sys, "platform", "win32")
+    monkeypatch.setattr(atomic_files.os, "open", refuse)
     write_atomically(tmp_path / "x", lambda file: file.write(b"all"))
     monkeypatch.undo()
     assert (tmp_path / "x").read_bytes() == b"all"
@@ -102,27 +105,34 @@ def test_whatever_changes_the_numbers_changes_the_folder(change):
     assert SPEC.with_(**change).folder_name() != SPEC.folder_name()
 
 
-def test_a_spec_survives_json_and_its_command_line():
-    from lrcnet.cli import build_parser
-    from lrcnet_paper.commands.train import _spec
+@pytest.fixture
+def spec_of(monkeypatch):
+    """The run that `lrcnet train` would make of a command line."""
 
+    def parse(words):
+        specs = []
+        monkeypatch.setattr(by_name, "run_in", lambda folder, spec, **options: specs.append(spec) or RESULT)
+        assert main(words) == 0
+        return specs[0]
+
+    return parse
+
+
+def test_a_spec_survives_json_and_its_command_line(spec_of):
     spec = SPEC.with_(
         seed=4, solver="euler-1", clip=0.5, learning_rate=1e-2, options={"units": 8, "parametrisation": "ab"}, devices=2
     )
     assert RunSpec.from_dict(json.loads(json.dumps(spec.as_dict()))) == spec
-    assert _spec(build_parser().parse_args(spec.command().split()[1:])) == spec
+    assert spec_of(spec.command().split()[1:]) == spec
 
 
 @pytest.mark.parametrize("schedule", ["constant", "cosine"])
 @pytest.mark.parametrize(("task", "variant"), [("driving", "own"), ("person", "coarse")])
-def test_a_command_line_means_its_schedule_whatever_the_tasks_own_is(task, variant, schedule):
-    from lrcnet.cli import build_parser
-    from lrcnet_paper.commands.train import _spec
-
+def test_a_command_line_means_its_schedule_whatever_the_tasks_own_is(spec_of, task, variant, schedule):
     spec = RunSpec(task, variant, "gru", schedule=schedule)
-    assert _spec(build_parser().parse_args(spec.command().split()[1:])) == spec
+    assert spec_of(spec.command().split()[1:]) == spec
     plain = ["train", task, "--model", "gru"]
-    assert _spec(build_parser().parse_args(plain)).schedule == find(task).recipe.schedule
+    assert spec_of(plain).schedule == find(task).recipe.schedule
 
 
 @pytest.mark.parametrize(

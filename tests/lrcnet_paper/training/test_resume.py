@@ -99,6 +99,6 @@ def test_ten_kills_at_random_moments_change_no_byte(start, tmp_path, person_data
 def test_two_processes_do_not_write_into_one_folder(start, tmp_path, monkeypatch):
     from lrcnet_paper.training import run_folder
 
-    with run_folder.lock_folder(tmp_path), pytest.raises(RuntimeError, match="another process is at the run in"):  # noqa: SIM117
+    with run_folder.lock_folder(tmp_path), pytest.raises(RuntimeError, match="another process is training the run in"):  # noqa: SIM117
         with run_folder.lock_folder(tmp_path, patience=0.3):
             pass

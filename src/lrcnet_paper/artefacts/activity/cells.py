@@ -8,75 +8,63 @@ from typing import TYPE_CHECKING, Any
 
 from lrcnet.pages import palette
 from lrcnet.pages.content import Cell, Picture, Table
-from lrcnet_paper.artefacts.activity.figures import draw_roads, thinned_drive
+from lrcnet_paper.artefacts import driving_runs as driving
+from lrcnet_paper.artefacts import lane_keeping
+from lrcnet_paper.artefacts.activity.figures import draw_roads, thin_drive
 from lrcnet_paper.artefacts.artefact import Claim, MeasuringArtefact, Rendered
-from lrcnet_paper.artefacts.attention.similarity import GATED, SEASONS, ahead, conditions, measured
-from lrcnet_paper.artefacts.correlation import driven_by
+from lrcnet_paper.artefacts.driving_runs import POLICIES
+from lrcnet_paper.artefacts.neuron_drives import drive_run
+from lrcnet_paper.artefacts.policy_measurements import GATED, SEASONS, judge_order, measured_groups
 from lrcnet_paper.results.estimate import Estimate, mean_over_seeds
 from lrcnet_paper.results.provenance import format_provenances
 from lrcnet_paper.results.verdict import Verdict, Word
-from lrcnet_paper.training.budgets import check_budget
 
 if TYPE_CHECKING:
     from lrcnet_paper.interpret import WatchedDrive
     from lrcnet_paper.results.finished_run import FinishedRun
     from lrcnet_paper.results.groups import Group
-    from lrcnet_paper.training.result import Result
-    from lrcnet_paper.training.spec import RunSpec
 
 TITLE = "Neural activity on the road"
 
-# In winter the paper's text has cell 1 of LRCU-S turn left and cell 2 right, its caption the other way round.
+# In winter, cell 1 of LRCU-S turns left and cell 2 right in the paper's text, and the other way round in its caption.
 CLAIMED: Mapping[str, Any] = {"cells": (1, 2), "gentle": "lrcu-s", "sides": ("left", "right")}
 
 NAME = "activity"
 ROLES = ("cell 1", "cell 2", "turns left most", "turns right most")
 RULE = (
-    "A cell turns left if its activity correlates with the steered curvature (left is positive) by 0.5 or more, right "
-    "if by -0.5 or less. The most road-like cells are those of the largest and of the smallest correlation."
+    "A cell turns left if the correlation of its activity with the steered curvature (left is positive) is 0.5 or "
+    "more, and right if it is -0.5 or less. The most road-like cells are those with the largest and the smallest "
+    "correlation."
 )
 
 
-def runs(budget: str, seeds: int | None = None) -> list[RunSpec]:
-    """The five lane-keeping policies."""
-    from lrcnet_paper.artefacts import lane_keeping
-
-    return lane_keeping.runs(check_budget(budget), seeds)
-
-
-def wants(result: Result) -> bool:
-    """Whether a run is one of the policies."""
-    from lrcnet_paper.artefacts import driving_runs
-
-    return driving_runs.wants(result)
-
-
 def analyse(folder: Path) -> dict[str, Any]:
-    """One drive per season: its path, and the activity of cells 1 and 2 and of the most road-like ones."""
-    came_from, driven = driven_by(folder)
-    return {"source": came_from, **measure({season: drives[0] for season, drives in driven.items()})}
+    """Record one drive per season: its path, and the activity of cells 1 and 2 and of the most road-like cells."""
+    provenance, drives_by_season = drive_run(folder)
+    first = {season: drives[0] for season, drives in drives_by_season.items()}
+    return {"source": provenance, **measure(first)}
 
 
-def measure(driven: Mapping[str, WatchedDrive]) -> dict[str, Any]:
-    """season -> a drive with four cells, thinned for a picture, and how restless all neurons are."""
+def measure(drives: Mapping[str, WatchedDrive]) -> dict[str, Any]:
+    """Return season -> its drive with four cells, thinned for a picture, and how often all neurons swing."""
     from lrcnet_paper.interpret import correlation, swings, turning_cells
 
-    found = {}
-    for season, one in driven.items():
-        r = correlation(one.activity, one.curvature)
+    measurement = {}
+    for season, drive in drives.items():
+        r = correlation(drive.activity, drive.curvature)
         cells = dict(zip(ROLES, (0, 1, *turning_cells(r)), strict=True))
-        found[season] = {
-            **thinned_drive(one, cells, r),
-            "swings": round(float(swings(one.activity, one.metres).mean()), 3),
-            "metres": round(one.metres, 1),
-            "arrived": one.arrived,
+        measurement[season] = {
+            **thin_drive(drive, cells, r),
+            "swings": round(float(swings(drive.activity, drive.metres).mean()), 3),
+            "metres": round(drive.metres, 1),
+            "arrived": drive.arrived,
         }
-    return found
+    return measurement
 
 
 def render(runs: Sequence[FinishedRun]) -> Rendered:
-    """Which cell turns which way, how restless neurons are, and the roads coloured by activity."""
-    groups = measured(runs, NAME)
+    """Tabulate the turning side of cells and the swings of neurons, and draw roads coloured by activity."""
+    groups = measured_groups(runs, NAME)
     return Rendered(
         tables=[_table(groups)],
         pictures=[_picture(groups, season) for season in SEASONS] if groups else [],
@@ -91,17 +79,15 @@ def _swings(group: Group | None, season: str) -> Estimate | None:
     return mean_over_seeds([run.analyses[NAME][season]["swings"] for run in group.runs], digits=1)
 
 
-def _cell(found: Mapping[str, Any], role: str) -> str:
+def _describe_cell(drive: Mapping[str, Any], role: str) -> str:
     from lrcnet_paper.interpret import side
 
-    cell = found["cells"][role]
-    way = side(cell["r"])
-    return f"cell {cell['number']}: r = {cell['r']:+.2f}{'' if way == 'neither' else f', {way}'}"
+    cell = drive["cells"][role]
+    turns = side(cell["r"])
+    return f"cell {cell['number']}: r = {cell['r']:+.2f}{'' if turns == 'neither' else f', {turns}'}"
 
 
 def _table(groups: Mapping[str, Group]) -> Table:
-    from lrcnet_paper.artefacts.driving_runs import POLICIES
-
     rows: list[tuple[Cell, ...]] = []
     for model in [policy.name for policy in POLICIES]:
         for season in SEASONS:
@@ -110,21 +96,21 @@ def _table(groups: Mapping[str, Group]) -> Table:
                 rows.append((palette.model_label(model), season, *[None] * 7))
                 continue
             first = group.runs[0].analyses[NAME]
-            cells = [_cell(first[season], role) for role in first[season]["cells"]]
-            driven = [run.analyses[NAME][season]["metres"] for run in group.runs]
+            cells = [_describe_cell(first[season], role) for role in first[season]["cells"]]
+            metres = [run.analyses[NAME][season]["metres"] for run in group.runs]
             rows.append(
                 (
                     palette.model_label(model),
                     season,
                     *cells,
                     _swings(group, season),
-                    sum(driven) / len(driven),
+                    sum(metres) / len(metres),
                     len(group.runs),
                 )
             )
     return Table(
         "cells",
-        "Cells and the way they turn (first seed), and how restless neurons are (all seeds)",
+        "Turning side of cells (first seed), and swings of neurons (all seeds)",
         (
             "model",
             "season",
@@ -137,8 +123,8 @@ def _table(groups: Mapping[str, Group]) -> Table:
             "seeds",
         ),
         rows,
-        f"{RULE} A swing is a way from a neuron's lowest to its highest activity, or back. Which cell is the first is "
-        "an accident of the initial weights.",
+        f"{RULE} A swing is a change from a neuron's lowest to its highest activity, or back. The numbering of the "
+        "cells is an accident of the initial weights.",
     )
 
 
@@ -148,41 +134,41 @@ def _claims(groups: Mapping[str, Group]) -> list[Claim]:
         ours = _swings(groups.get("lrcu-s"), season)
         others = {m: e for m in GATED if (e := _swings(groups.get(m), season)) is not None}
         calmest = min(others, key=lambda m: others[m].mean) if len(others) == len(GATED) else None
-        shown = "–"
+        measured = "–"
         if ours is not None and calmest is not None:
-            shown = f"{ours} against {others[calmest]} swings per km ({palette.model_label(calmest)})"
-        used = [g for m in ("lrcu-s", calmest) if m is not None and (g := groups.get(m)) is not None]
+            measured = f"{ours} against {others[calmest]} swings per km ({palette.model_label(calmest)})"
+        compared = [g for m in ("lrcu-s", calmest) if m is not None and (g := groups.get(m)) is not None]
         claims.append(
             Claim(
                 f"{season.capitalize()}: the activity of LRCU-S varies more gently than that of any gated unit.",
                 "“very gentle” against “scattered”",
-                shown,
-                ahead((ours, others.get(calmest or "")), conditions(*used), larger_is_better=False),
+                measured,
+                judge_order((ours, others.get(calmest or "")), driving.conditions(*compared), larger_is_better=False),
             )
         )
     return [*claims, _sides_claim(groups.get("lrcu-s"))]
 
 
 def _sides_claim(group: Group | None) -> Claim:
-    """In winter, where the paper says it; over the seeds."""
+    """Judge over all seeds whether cells 1 and 2 turn to opposite sides in winter, which the paper claims."""
     from lrcnet_paper.interpret import side
 
-    shown, verdict = "–", Verdict("open", ("not measured",))
+    measured, verdict = "–", Verdict("open", ("not measured",))
     if group is not None:
-        under = conditions(group)
-        told, opposite = [], 0
+        under = driving.conditions(group)
+        by_seed, opposite = [], 0
         for run in group.runs:
             cells = run.analyses[NAME]["winter"]["cells"]
             sides = [side(cells[role]["r"]) for role in ("cell 1", "cell 2")]
             opposite += set(sides) == {"left", "right"}
-            told.append(f"seed {run.result.seed}: {' and '.join(sides)}")
+            by_seed.append(f"seed {run.result.seed}: {' and '.join(sides)}")
         word: Word = "open" if under.smoke else "reproduced" if opposite == len(group.runs) else "not reached"
         notes = (*under.notes, *(["smoke runs"] if under.smoke else []), *(["1 seed"] if len(group.runs) == 1 else []))
-        shown, verdict = "; ".join(told), Verdict(word, notes)
+        measured, verdict = "; ".join(by_seed), Verdict(word, notes)
     return Claim(
-        "Winter: of cells 1 and 2 of LRCU-S one turns left and the other right.",
+        "Winter: one of the cells 1 and 2 of LRCU-S turns left, the other right.",
         "left and right (text), right and left (caption)",
-        shown,
+        measured,
         verdict,
     )
 
@@ -191,13 +177,15 @@ def _picture(groups: Mapping[str, Group], season: str) -> Picture:
     first = {model: group.runs[0].analyses[NAME] for model, group in groups.items()}
     return Picture(
         f"roads-{season}",
-        f"Activity of neurons along a drive in {season}, seen from above; the dot is the start. Above, the cells that "
-        f"the paper draws, below, the most road-like ones. {RULE} Weights: "
-        f"{format_provenances(one['source'] for one in first.values())}.",
+        f"Activity of neurons along a drive in {season}, seen from above; the dot is the start. The upper rows show "
+        f"the cells that the paper draws, the lower rows the most road-like cells. {RULE} Weights: "
+        f"{format_provenances(m['source'] for m in first.values())}.",
         "A grid of maps, models across and cells down: the driven road as a line, coloured by the neuron's activity "
         "from its lowest to its highest.",
-        draw_roads({model: (one[season], one["source"]) for model, one in first.items()}),
+        draw_roads({model: (m[season], m["source"]) for model, m in first.items()}),
     )
 
 
-ARTEFACT = MeasuringArtefact(title=TITLE, claimed=CLAIMED, runs=runs, render=render, wants=wants, analyse=analyse)
+ARTEFACT = MeasuringArtefact(
+    title=TITLE, claimed=CLAIMED, runs=lane_keeping.runs, render=render, wants=driving.wants, analyse=analyse
+)

@@ -1,4 +1,4 @@
-"""The drawings of the attention artefact, and how a map of attention is kept as a little text."""
+"""Drawings of the attention artefact, and the packing of an attention map as short text."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 SMALL = (24, 80)
-"""Rows and columns of a kept map: half of the picture's, which is what the first convolution leaves too."""
-MAP = "cividis"
+"""Rows and columns of a packed map: half of the frame's, like the output of the first convolution."""
+COLOUR_MAP = "cividis"
 
 
-def packed(mask: Tensor) -> str:
-    """A map (48, 160), halved, in whole numbers from 0 at its lowest to 255 at its highest, as base64."""
+def pack_map(attention: Tensor) -> str:
+    """Pack a map (48, 160) as base64: halved in size, and scaled to integers from 0 (lowest) to 255 (highest)."""
     from torch.nn.functional import interpolate
 
-    small = interpolate(mask[None, None], size=SMALL, mode="area")[0, 0]
+    small = interpolate(attention[None, None], size=SMALL, mode="area")[0, 0]
     small = (small - small.min()) / (small.max() - small.min()).clamp_min(1e-12)
     return base64.b64encode((small * 255).round().byte().numpy().tobytes()).decode()
 
 
-def unpacked(text: str) -> NDArray[np.uint8]:
-    """The inverse of `packed`, (24, 80)."""
+def unpack_map(text: str) -> NDArray[np.uint8]:
+    """Return the map (24, 80) that `pack_map` packed."""
     return np.frombuffer(base64.b64decode(text), np.uint8).reshape(SMALL)
 
 
 def draw_boxes(boxes: Mapping[str, Mapping[str, Mapping[float, Sequence[Mapping[str, float]]]]]) -> Figure:
-    """model -> season -> variance -> one box per seed; boxes of one kind are averaged over the seeds."""
+    """Draw model -> season -> variance -> one box per seed; the boxes of all seeds are averaged."""
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
 
@@ -45,9 +45,11 @@ def draw_boxes(boxes: Mapping[str, Mapping[str, Mapping[float, Sequence[Mapping[
         figure = Figure(figsize=(7.6, 3.3), layout="constrained")
         panels = figure.subplots(1, len(seasons), sharey=True, squeeze=False)[0]
         for panel, season in zip(panels, seasons, strict=True):
-            for place, (model, found) in enumerate(boxes.items()):
-                for k, seeds in enumerate(found[season].values()):
-                    _box(panel, place + 0.38 * (k - 0.5), seeds, palette.model_style(model).colour, dark=bool(k))
+            for position, (model, by_season) in enumerate(boxes.items()):
+                for k, seeds in enumerate(by_season[season].values()):
+                    _draw_box(
+                        panel, position + 0.38 * (k - 0.5), seeds, palette.model_style(model).colour, dark=bool(k)
+                    )
             panel.set_xticks(range(len(boxes)), [palette.model_label(model) for model in boxes])
             panel.set(title=season, xlabel="model")
             panel.grid(False, axis="x")
@@ -62,7 +64,7 @@ def draw_boxes(boxes: Mapping[str, Mapping[str, Mapping[float, Sequence[Mapping[
     return figure
 
 
-def _box(panel: Any, where: float, seeds: Sequence[Mapping[str, float]], colour: str, *, dark: bool) -> None:
+def _draw_box(panel: Any, where: float, seeds: Sequence[Mapping[str, float]], colour: str, *, dark: bool) -> None:
     mean = {name: float(np.mean([box[name] for box in seeds])) for name in seeds[0]}
     stats = {
         "whislo": mean["low"],
@@ -94,7 +96,7 @@ def _box(panel: Any, where: float, seeds: Sequence[Mapping[str, float]], colour:
 
 
 def draw_grid(frames: NDArray[Any], maps: Mapping[str, tuple[Mapping[str, str], Provenance]]) -> Figure:
-    """Pictures (1 + variances, 48, 160, 3), and model -> (variance -> packed map, source)."""
+    """Draw frames (1 + variances, 48, 160, 3) beside model -> (variance -> packed map, provenance)."""
     from matplotlib.figure import Figure
 
     columns = 1 + len(maps)
@@ -105,18 +107,20 @@ def draw_grid(frames: NDArray[Any], maps: Mapping[str, tuple[Mapping[str, str], 
         for row, (name, frame) in enumerate(zip(names, frames, strict=True)):
             grid[row, 0].imshow(frame, interpolation="nearest")
             grid[row, 0].set_ylabel("no noise" if float(name) == 0 else f"σ² = {name}", fontsize="small")
-            for panel, (kept, _) in zip(grid[row, 1:], maps.values(), strict=True):
-                drawn = panel.imshow(unpacked(kept[name]), cmap=MAP, vmin=0, vmax=255, interpolation="nearest")
+            for panel, (packed, _) in zip(grid[row, 1:], maps.values(), strict=True):
+                image = panel.imshow(
+                    unpack_map(packed[name]), cmap=COLOUR_MAP, vmin=0, vmax=255, interpolation="nearest"
+                )
         grid[0, 0].set_title("camera", fontsize="small")
-        for panel, (model, (_, found)) in zip(grid[0, 1:], maps.items(), strict=True):
-            panel.set_title(f"{palette.model_label(model)}\n{format_seed_and_loss(found)}", fontsize=6.5)
+        for panel, (model, (_, provenance)) in zip(grid[0, 1:], maps.items(), strict=True):
+            panel.set_title(f"{palette.model_label(model)}\n{format_seed_and_loss(provenance)}", fontsize=6.5)
         for panel in grid.flat:
             panel.grid(False)
             panel.set(xticks=[], yticks=[])
             for spine in panel.spines.values():
                 spine.set_visible(False)
         if maps:
-            bar = figure.colorbar(drawn, ax=grid, label="attention", pad=0.01, aspect=12)
+            bar = figure.colorbar(image, ax=grid, label="attention", pad=0.01, aspect=12)
             bar.set_ticks([0, 127.5, 255], labels=["0", "0.5", "1"])
             bar.outline.set_visible(False)
     return figure

@@ -1,4 +1,4 @@
-"""What the paper claims of classification, and the verdicts on it."""
+"""The paper's claims on classification, and the verdicts on them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _percent(mean: float, std: float) -> Estimate:
 
 
 CLAIMED: Mapping[str, Any] = {
-    # Accuracy in percent over 3 seeds. The text says 84.99 for LRCU-S on the first; the table's number is kept.
+    # Accuracy in percent over 3 seeds, from the paper's table; its text gives 84.99 for LRCU-S on the first task.
     "accuracy": {
         "person": {
             "lstm": _percent(82.90, 0.31),
@@ -43,13 +43,13 @@ CLAIMED: Mapping[str, Any] = {
             "lrcu-a": _percent(91.31, 0.33),
         },
     },
-    # Which models the text calls ahead of LSTM, GRU and MGU.
+    # The models that lead LSTM, GRU and MGU according to the paper's text.
     "ahead": {"person": ("lrcu-s", "lrcu-a"), "imdb": ("lrcu-a",), "psmnist": ("lrcu-s", "lrcu-a")},
     "diverged": {("psmnist", "mgu"): (2, 3)},
 }
 
 GATED = ("lstm", "gru", "mgu")
-# What a reader must know about a variant's number beside the paper's.
+# How the data of a variant differ from the paper's.
 DIFFERENCES: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("person", "full-25"): ("on all 25 sequences",),
     ("person", "full-clean"): ("clean split",),
@@ -63,49 +63,49 @@ DIFFERENCES: Mapping[tuple[str, str], tuple[str, ...]] = {
 
 
 def accuracy(group: Group | None) -> Estimate | None:
-    """Test accuracy in percent, at the epoch that the protocol names."""
+    """Return the test accuracy in percent, at the epoch that the protocol names."""
     return None if group is None else group.metric("accuracy", 100.0, digits=2)
 
 
 def conditions(*groups: Group) -> Conditions:
-    """What differs from the paper's protocol, for a verdict on these groups."""
+    """List the differences between these groups and the paper's protocol, for a verdict."""
     notes: dict[str, None] = {}
     shorter = False
     for group in groups:
         notes |= dict.fromkeys(DIFFERENCES.get((group.task, group.variant), ()))
         if group.task in SAMPLES.get(group.budget, {}):
             notes[f"{SAMPLES[group.budget][group.task]} samples of each split"] = None
-        if group.epochs < whole(group):
+        if group.epochs < protocol_epochs(group):
             shorter = True
-            notes[f"{group.epochs} of {whole(group)} epochs"] = None
+            notes[f"{group.epochs} of {protocol_epochs(group)} epochs"] = None
     return Conditions(any(group.budget == "smoke" for group in groups), shorter, tuple(notes))
 
 
-def whole(group: Group) -> int:
-    """How many epochs the protocol has for this group's task."""
+def protocol_epochs(group: Group) -> int:
+    """Return the number of epochs in the protocol of a group's task."""
     epochs = tasks.find(group.task, group.variant).recipe.epochs
-    assert epochs is not None, "a classification task is counted in epochs"
+    assert epochs is not None, "classification is trained by epochs"
     return epochs
 
 
-def judged(task: str, groups: Sequence[Group]) -> list[Claim]:
-    """Every claim on a task, for each variant of its data."""
+def judge_task(task: str, groups: Sequence[Group]) -> list[Claim]:
+    """Judge every claim on a task, for each variant of its data."""
     claims = []
     variants = list(dict.fromkeys(group.variant for group in groups)) or [""]
     for variant in variants:
-        # The longest group of each model: `groups` has the longer ones first.
+        # Keep the longest group of each model; `groups` lists the longer ones first.
         longest: dict[str, Group] = {}
         for group in groups:
             if group.variant == variant and not group.change:
                 longest.setdefault(group.model, group)
-        where = f"{TITLES[task]}{f' ({variant})' if len(variants) > 1 else ''}"
-        claims += who_is_ahead(task, where, longest)
-        claims += [_divergence(where, task, model, longest) for t, model in CLAIMED["diverged"] if t == task]
+        data = f"{TITLES[task]}{f' ({variant})' if len(variants) > 1 else ''}"
+        claims += judge_orders(task, data, longest)
+        claims += [_divergence_claim(data, task, model, longest) for t, model in CLAIMED["diverged"] if t == task]
     return claims
 
 
-def who_is_ahead(task: str, where: str, groups: Mapping[str, Group]) -> list[Claim]:
-    """The paper's comparisons on a task, by the one group of each model."""
+def judge_orders(task: str, data: str, groups: Mapping[str, Group]) -> list[Claim]:
+    """Judge the paper's comparisons on a task, with one group of each model."""
     claimed: Mapping[str, Estimate] = CLAIMED["accuracy"][task]
     claims = []
     for model in CLAIMED["ahead"][task]:
@@ -115,7 +115,7 @@ def who_is_ahead(task: str, where: str, groups: Mapping[str, Group]) -> list[Cla
             present = [group for group in ours if group is not None]
             claims.append(
                 Claim(
-                    f"{where}: {palette.model_label(model)} is ahead of {palette.model_label(other)}.",
+                    f"{data}: {palette.model_label(model)} is ahead of {palette.model_label(other)}.",
                     f"{claimed[model].mean - claimed[other].mean:+.2f} points",
                     "–" if None in numbers else f"{numbers[0].mean - numbers[1].mean:+.2f} points",  # type: ignore[union-attr]
                     judge_comparison(
@@ -130,14 +130,16 @@ def who_is_ahead(task: str, where: str, groups: Mapping[str, Group]) -> list[Cla
     return claims
 
 
-def _divergence(where: str, task: str, model: str, longest: Mapping[str, Group]) -> Claim:
-    count, of = CLAIMED["diverged"][task, model]
+def _divergence_claim(data: str, task: str, model: str, longest: Mapping[str, Group]) -> Claim:
+    diverged, total = CLAIMED["diverged"][task, model]
     group = longest.get(model)
     if group is None:
-        shown, verdict = "–", Verdict("open", ("not measured",))
+        measured, verdict = "–", Verdict("open", ("not measured",))
     else:
         under = conditions(group)
-        shown = f"{group.diverged} of {len(group.runs)} runs"
+        measured = f"{group.diverged} of {len(group.runs)} runs"
         word = "reproduced" if group.diverged else "not reached" if under.shorter else "refuted"
         verdict = Verdict("open" if under.smoke else word, under.notes)  # type: ignore[arg-type]
-    return Claim(f"{where}: {palette.model_label(model)} runs end in NaN.", f"{count} of {of} runs", shown, verdict)
+    return Claim(
+        f"{data}: {palette.model_label(model)} runs end in NaN.", f"{diverged} of {total} runs", measured, verdict
+    )

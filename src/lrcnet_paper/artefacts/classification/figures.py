@@ -1,4 +1,4 @@
-"""Pictures of the classification table: the paper's accuracies beside ours, learning curves, learning rates."""
+"""Figures of the classification artefact: the paper's accuracies beside ours, learning curves, learning rates."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from lrcnet.pages import palette
 from lrcnet_paper.artefacts import curves
 from lrcnet_paper.artefacts.classification.claims import accuracy
-from lrcnet_paper.artefacts.classification.rates import Rate
+from lrcnet_paper.artefacts.classification.rates import RateTrial
 from lrcnet_paper.artefacts.curves import Dot
 from lrcnet_paper.results.groups import Group
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def draw_accuracies(panels: Mapping[str, Sequence[Dot]]) -> Figure:
-    """One panel per task and variant, two in a row."""
+    """Draw one panel per task and variant, two in a row."""
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
@@ -38,7 +38,7 @@ def draw_accuracies(panels: Mapping[str, Sequence[Dot]]) -> Figure:
 
 
 def draw_learning_curves(groups: Sequence[Group], split: str) -> Figure:
-    """Training loss, and accuracy on the split that is measured after each epoch."""
+    """Draw the training loss, and the accuracy on the split that is measured after each epoch."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
@@ -55,20 +55,20 @@ def draw_learning_curves(groups: Sequence[Group], split: str) -> Figure:
     return figure
 
 
-def draw_rates(rates: Sequence[Rate]) -> Figure:
-    """Accuracy over the learning rate, one panel per variant; a ring where the search picks."""
+def draw_rates(trials: Sequence[RateTrial]) -> Figure:
+    """Draw accuracy over the learning rate, one panel per variant; a ring marks the rate that the search picks."""
     from matplotlib.figure import Figure
 
-    variants = list(dict.fromkeys(entry.variant for entry in rates))
-    models = list(dict.fromkeys(entry.model for entry in rates))
+    variants = list(dict.fromkeys(trial.variant for trial in trials))
+    models = list(dict.fromkeys(trial.model for trial in trials))
     with palette.figure_style():
         figure = Figure(figsize=(3.6 * max(2, len(variants)), 3.4), layout="constrained")
         grid = figure.subplots(1, len(variants), squeeze=False).ravel()
         for axes, variant in zip(grid, variants, strict=True):
             axes.set_xscale("log")
-            for place, model in enumerate(models):
-                _draw_rate_line(axes, [r for r in rates if (r.variant, r.model) == (variant, model)], place)
-            ticks = sorted({entry.rate for entry in rates if entry.faithful is not None})
+            for position, model in enumerate(models):
+                _draw_rate_line(axes, [t for t in trials if (t.variant, t.model) == (variant, model)], position)
+            ticks = sorted({trial.rate for trial in trials if trial.faithful is not None})
             axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
             axes.minorticks_off()
             axes.set(title=variant, xlabel="learning rate", ylabel="test accuracy (%)")
@@ -76,13 +76,13 @@ def draw_rates(rates: Sequence[Rate]) -> Figure:
     return figure
 
 
-def _draw_rate_line(axes: Axes, entries: Sequence[Rate], place: int) -> None:
-    points = [(e, number) for e in entries if (number := accuracy(e.faithful)) is not None]
+def _draw_rate_line(axes: Axes, trials: Sequence[RateTrial], position: int) -> None:
+    points = [(t, number) for t in trials if (number := accuracy(t.faithful)) is not None]
     if not points:
         return
     style = palette.model_style(points[0][0].model)
-    # Side by side, so that the bars of one rate do not hide each other.
-    where = [entry.rate * 1.2 ** (place - 2) for entry, _ in points]
+    # Shift the models sideways, so that their error bars at one rate do not hide each other.
+    where = [trial.rate * 1.2 ** (position - 2) for trial, _ in points]
     axes.errorbar(
         where,
         [number.mean for _, number in points],
@@ -94,7 +94,7 @@ def _draw_rate_line(axes: Axes, entries: Sequence[Rate], place: int) -> None:
         capsize=2,
         label=style.label,
     )
-    picked = [(x, number.mean) for x, (entry, number) in zip(where, points, strict=True) if entry.picked]
+    picked = [(x, number.mean) for x, (trial, number) in zip(where, points, strict=True) if trial.picked]
     axes.plot(
         [x for x, _ in picked],
         [y for _, y in picked],

@@ -1,4 +1,4 @@
-"""Table: person activity at the three learning rates that the paper searched, and which one a search would pick."""
+"""Table: person activity at the three learning rates that the paper searched, and the rate that a search picks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lrcnet.pages import palette
 from lrcnet.pages.content import Cell, Table
 from lrcnet_paper.artefacts.artefact import Claim
-from lrcnet_paper.artefacts.classification.claims import accuracy, who_is_ahead, whole
+from lrcnet_paper.artefacts.classification.claims import accuracy, judge_orders, protocol_epochs
 from lrcnet_paper.artefacts.classification.runs import MODELS, SEARCHED, TITLES
 from lrcnet_paper.results.estimate import Estimate, mean_over_seeds
 from lrcnet_paper.results.groups import Group
@@ -16,16 +16,17 @@ from lrcnet_paper.training.change import Change
 
 
 @dataclass(frozen=True)
-class Rate:
-    """One model at one rate.
+class RateTrial:
+    """One model at one learning rate.
 
     Attributes:
-        variant: of the data, with the faithful split.
-        model, rate: which.
-        faithful: the runs on the faithful split, if any; their test accuracy is what is compared with the paper's.
+        variant: the data's variant with the faithful split.
+        model: the model's name.
+        rate: the learning rate.
+        faithful: the runs on the faithful split, if any; their test accuracy is compared with the paper's.
         clean: the runs on the clean split of the same data, if any.
-        loss: their validation loss, over the seeds that every rate of this model has.
-        picked: whether that is the least of all three rates.
+        loss: validation loss of `clean` over the seeds that every rate of this model has.
+        picked: whether `loss` is the smallest of all three rates.
     """
 
     variant: str
@@ -37,47 +38,49 @@ class Rate:
     picked: bool
 
 
-def searched(groups: Sequence[Group]) -> list[Rate]:
-    """Every model at every rate, for the variants where another rate than the recipe's was tried."""
+def search_rates(groups: Sequence[Group]) -> list[RateTrial]:
+    """List every model at every rate, for the variants on which a rate other than the recipe's was tried."""
     from lrcnet_paper.training.rate_search import RATES
 
-    # The longest group of each comes first and stays.
-    found: dict[tuple[str, str, float], Group] = {}
+    # The longest group comes first, so `setdefault` keeps it.
+    longest: dict[tuple[str, str, float], Group] = {}
     for group in groups:
-        rate = _rate(group)
+        rate = _trained_rate(group)
         if rate is not None:
-            found.setdefault((group.variant, group.model, rate), group)
-    variants = dict.fromkeys(g.variant.removesuffix("-clean") for g in groups if g.change and _rate(g) is not None)
-    rows = []
+            longest.setdefault((group.variant, group.model, rate), group)
+    variants = dict.fromkeys(
+        g.variant.removesuffix("-clean") for g in groups if g.change and _trained_rate(g) is not None
+    )
+    trials = []
     for variant in variants:
         for model in MODELS:
-            clean = {rate: found.get((f"{variant}-clean", model, rate)) for rate in RATES}
+            clean = {rate: longest.get((f"{variant}-clean", model, rate)) for rate in RATES}
             losses = _losses(clean)
-            # A rate whose runs all diverged has lost the search; one that was not tried leaves it open.
+            # A rate whose runs all diverged loses the search; a rate that was not tried leaves the search open.
             tried = all(group is not None for group in clean.values())
             least = min(losses, key=lambda rate: losses[rate].mean) if tried and losses else None
-            rows += [
-                Rate(
+            trials += [
+                RateTrial(
                     variant,
                     model,
                     rate,
-                    found.get((variant, model, rate)),
+                    longest.get((variant, model, rate)),
                     clean[rate],
                     losses.get(rate),
                     rate == least,
                 )
                 for rate in RATES
             ]
-    return rows
+    return trials
 
 
-def _rate(group: Group) -> float | None:
-    """The rate it was trained with, None if it has another solver or schedule."""
+def _trained_rate(group: Group) -> float | None:
+    """Return the rate of a group, or None if its solver or schedule is not the recipe's."""
     return group.spec.rate if group.change == Change(rate=group.change.rate) else None
 
 
 def _losses(groups: Mapping[float, Group | None]) -> dict[float, Estimate]:
-    """Validation loss by rate, over the seeds that all of them have; a rate without a finished run is left out."""
+    """Return validation losses by rate over the seeds common to all rates; leave out rates without a finished run."""
     from lrcnet_paper.training.rate_search import LOSS
 
     by_seed = {
@@ -90,29 +93,29 @@ def _losses(groups: Mapping[float, Group | None]) -> dict[float, Estimate]:
     return {rate: estimate for rate, estimate in estimates.items() if estimate is not None}
 
 
-def rate_table(rates: Sequence[Rate]) -> Table:
-    """One line per variant, model and rate."""
+def rate_table(trials: Sequence[RateTrial]) -> Table:
+    """Tabulate one row per variant, model and rate."""
     rows: list[tuple[Cell, ...]] = []
-    for entry in rates:
-        group = entry.faithful
-        if group is None and entry.clean is None:
+    for trial in trials:
+        group = trial.faithful
+        if group is None and trial.clean is None:
             continue
         rows.append(
             (
-                entry.variant,
-                palette.model_label(entry.model),
-                f"{entry.rate:g}",
-                entry.loss,
-                "picked" if entry.picked else "",
-                accuracy(entry.clean),
+                trial.variant,
+                palette.model_label(trial.model),
+                f"{trial.rate:g}",
+                trial.loss,
+                "picked" if trial.picked else "",
+                accuracy(trial.clean),
                 accuracy(group),
                 None if group is None else len(group.runs),
-                None if group is None else f"{group.epochs} of {whole(group)}",
+                None if group is None else f"{group.epochs} of {protocol_epochs(group)}",
             )
         )
     return Table(
         "rates",
-        "Person activity: what the learning rate changes, test accuracy (%)",
+        "Person activity by learning rate: test accuracy (%)",
         (
             "variant",
             "model",
@@ -125,22 +128,22 @@ def rate_table(rates: Sequence[Rate]) -> Table:
             "epochs",
         ),
         rows,
-        "The tables above take the protocol's rate, 0.001. The paper says that it searched these three by validation "
-        "loss. Its split has no validation set, so the search is made on the clean one (split by sequence), which sees "
-        "nothing of the faithful split's test accuracy. A rate is picked once all three have been tried there; what is "
-        "best for few clean sequences need not be best for the other split.",
+        "The tables above use the protocol's rate, 0.001. The paper says that it searched these three by validation "
+        "loss. Its split has no validation set, so we search on the clean split (by sequence), which is independent of "
+        "the faithful split's test accuracy. A rate is picked once all three have been tried there; the best rate for "
+        "few clean sequences need not be the best for the faithful split.",
     )
 
 
-def rate_claims(rates: Sequence[Rate]) -> list[Claim]:
-    """The paper's comparisons, each model at the rate that the search picks for it, on either split."""
+def rate_claims(trials: Sequence[RateTrial]) -> list[Claim]:
+    """Judge the paper's comparisons with each model at the rate that the search picks for it, on both splits."""
     claims = []
-    for variant in dict.fromkeys(entry.variant for entry in rates):
-        picked = [entry for entry in rates if entry.variant == variant and entry.picked]
-        for groups in ([entry.faithful for entry in picked], [entry.clean for entry in picked]):
+    for variant in dict.fromkeys(trial.variant for trial in trials):
+        picked = [trial for trial in trials if trial.variant == variant and trial.picked]
+        for groups in ([trial.faithful for trial in picked], [trial.clean for trial in picked]):
             by_model = {group.model: group for group in groups if group is not None}
             if by_model:
                 split = next(iter(by_model.values())).variant
-                where = f"{TITLES[SEARCHED]} ({split}, each at its searched rate)"
-                claims += who_is_ahead(SEARCHED, where, by_model)
+                data = f"{TITLES[SEARCHED]} ({split}, each at its searched rate)"
+                claims += judge_orders(SEARCHED, data, by_model)
     return claims

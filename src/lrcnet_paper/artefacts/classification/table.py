@@ -9,9 +9,15 @@ from lrcnet.pages import palette
 from lrcnet.pages.content import Cell, Picture, Table
 from lrcnet_paper import tasks
 from lrcnet_paper.artefacts.artefact import Artefact, Rendered
-from lrcnet_paper.artefacts.classification.claims import CLAIMED, accuracy, conditions, judged, whole
+from lrcnet_paper.artefacts.classification.claims import (
+    CLAIMED,
+    accuracy,
+    conditions,
+    judge_task,
+    protocol_epochs,
+)
 from lrcnet_paper.artefacts.classification.figures import draw_accuracies, draw_learning_curves, draw_rates
-from lrcnet_paper.artefacts.classification.rates import Rate, rate_claims, rate_table, searched
+from lrcnet_paper.artefacts.classification.rates import RateTrial, rate_claims, rate_table, search_rates
 from lrcnet_paper.artefacts.classification.runs import MODELS, TASKS, TITLES, has_other_solver, plan_runs
 from lrcnet_paper.artefacts.curves import Dot
 from lrcnet_paper.results.estimate import Estimate
@@ -27,48 +33,48 @@ TITLE = "LRCUs on classification benchmarks"
 
 
 def runs(budget: str, seeds: int | None = None) -> list[RunSpec]:
-    """Five models on three tasks; of person activity each variant, other rates, and other solvers on irregular data."""
+    """Plan five models on three tasks, and other rates and solvers on person activity."""
     return plan_runs(check_budget(budget), seeds)
 
 
 def render(runs: Sequence[FinishedRun]) -> Rendered:
-    """One table per task, tables of solvers and rates, claims, learning curves."""
-    found = {task: _shown(group_runs(runs, task)) for task in TASKS}
-    rates = searched(found["person"])
-    pictures, skipped = _pictures(found, rates)
+    """Tabulate each task, solvers and rates, judge the claims, and draw accuracies and learning curves."""
+    groups_by_task = {task: _longest_budgets(group_runs(runs, task)) for task in TASKS}
+    rates = search_rates(groups_by_task["person"])
+    pictures, skipped = _pictures(groups_by_task, rates)
     return Rendered(
         tables=[
-            *(_table(task, [g for g in groups if not g.change]) for task, groups in found.items()),
-            *_solver_tables(found["person"]),
+            *(_table(task, [g for g in groups if not g.change]) for task, groups in groups_by_task.items()),
+            *_solver_tables(groups_by_task["person"]),
             *([rate_table(rates)] if rates else []),
         ],
         pictures=pictures,
         claims=[
-            *(claim for task, groups in found.items() for claim in judged(task, groups)),
+            *(claim for task, groups in groups_by_task.items() for claim in judge_task(task, groups)),
             *rate_claims(rates),
         ],
         skipped=skipped,
     )
 
 
-def _shown(groups: Sequence[Group]) -> list[Group]:
-    """The groups of the longest budget of each variant: shorter ones would only stand in the way."""
-    first: dict[str, str] = {}
+def _longest_budgets(groups: Sequence[Group]) -> list[Group]:
+    """Keep the groups of each variant's longest budget; the shorter budgets add nothing."""
+    longest: dict[str, str] = {}
     for group in groups:
-        first.setdefault(group.variant, group.budget)
-    return [group for group in groups if group.budget == first[group.variant]]
+        longest.setdefault(group.variant, group.budget)
+    return [group for group in groups if group.budget == longest[group.variant]]
 
 
-def _order(group: Group) -> tuple[int, int]:
-    place = MODELS.index(group.model) if group.model in MODELS else len(MODELS)
-    return place, -group.epochs
+def _row_order(group: Group) -> tuple[int, int]:
+    position = MODELS.index(group.model) if group.model in MODELS else len(MODELS)
+    return position, -group.epochs
 
 
 def _table(task: str, groups: Sequence[Group]) -> Table:
     claimed: Mapping[str, Estimate] = CLAIMED["accuracy"][task]
     rows: list[tuple[Cell, ...]] = []
     for variant in dict.fromkeys(group.variant for group in groups):
-        for group in sorted((g for g in groups if g.variant == variant and g.model in claimed), key=_order):
+        for group in sorted((g for g in groups if g.variant == variant and g.model in claimed), key=_row_order):
             number = accuracy(group)
             verdict = judge_number(claimed[group.model], number, larger_is_better=True, under=conditions(group))
             rows.append(
@@ -79,7 +85,7 @@ def _table(task: str, groups: Sequence[Group]) -> Table:
                     number or "NaN",
                     len(group.runs),
                     verdict if group.finished else Verdict("not reached", ("every run diverged",)),
-                    f"{group.epochs} of {whole(group)}",
+                    f"{group.epochs} of {protocol_epochs(group)}",
                     group.budget_label,
                     group.seconds_per_epoch(),
                     group.total_seconds() / 60,
@@ -110,21 +116,21 @@ def _table(task: str, groups: Sequence[Group]) -> Table:
     )
 
 
-_GRU = "Our GRU is torch's, which applies the reset gate after the matrix product; the paper's applies it before."
+_GRU = "Our GRU is torch's, which applies the reset gate after the matrix product; the paper applies it before."
 
 
 def _table_note(task: str, groups: Sequence[Group]) -> str:
     variants = dict.fromkeys(group.variant for group in groups)
-    said = [f"{variant}: {tasks.find(task, variant).notes}." for variant in variants]
+    descriptions = [f"{variant}: {tasks.find(task, variant).notes}." for variant in variants]
     reported = {"last": "of the last epoch", "best-validation": "of the epoch of best validation"}
     rule = "; ".join(
         dict.fromkeys(f"accuracy {reported[tasks.find(task, v).recipe.reported]}" for v in variants or (None,))
     )
-    return " ".join([*said, f"{rule[0].upper()}{rule[1:]}. Times are one run's, training only.", _GRU])
+    return " ".join([*descriptions, f"{rule[0].upper()}{rule[1:]}. Times are those of one run, training only.", _GRU])
 
 
 def _solver_tables(groups: Sequence[Group]) -> list[Table]:
-    """What a better solver buys on irregular data: LRC-S by solver, LRCU-S above them; none where nobody tried."""
+    """Tabulate LRC-S by solver below LRCU-S on irregular data; return no table if no other solver was tried."""
     variants = {group.variant for group in groups if has_other_solver(group)}
     rows: list[tuple[Cell, ...]] = [
         (
@@ -133,7 +139,7 @@ def _solver_tables(groups: Sequence[Group]) -> list[Table]:
             group.spec.solver or "euler-1 (its own)",
             accuracy(group) or "NaN",
             len(group.runs),
-            f"{group.epochs} of {whole(group)}",
+            f"{group.epochs} of {protocol_epochs(group)}",
             group.budget_label,
             group.seconds_per_epoch(),
         )
@@ -144,22 +150,38 @@ def _solver_tables(groups: Sequence[Group]) -> list[Table]:
         return []
     table = Table(
         "solvers",
-        "Person activity: what a better solver buys on irregular data, test accuracy (%)",
+        "Person activity with better solvers on irregular data: test accuracy (%)",
         ("variant", "model", "solver and steps", "ours", "seeds", "epochs", "budget", "s per epoch"),
         rows,
-        "Not in the paper, which says that more expensive solvers can be used for irregular data. Readings out of "
-        "order (negative dt) take no time under the solvers other than explicit Euler.",
+        "The paper says that more expensive solvers can be used for irregular data, but has no numbers. For readings "
+        "out of order (negative dt), solvers other than explicit Euler use a time step of 0.",
         row_headers=3,
     )
     return [table]
 
 
-def _pictures(found: Mapping[str, Sequence[Group]], rates: Sequence[Rate]) -> tuple[list[Picture], list[str]]:
-    panels = {}
-    for task, groups in found.items():
-        for variant in dict.fromkeys(group.variant for group in groups):
-            members = sorted((g for g in groups if g.variant == variant and not g.change), key=_order)
-            panels[task, variant] = members
+def _pictures(
+    groups_by_task: Mapping[str, Sequence[Group]], rates: Sequence[RateTrial]
+) -> tuple[list[Picture], list[str]]:
+    """Draw the accuracies, the rates and all learning curves, and list the pictures that could not be drawn."""
+    panels = {
+        (task, variant): sorted((g for g in groups if g.variant == variant and not g.change), key=_row_order)
+        for task, groups in groups_by_task.items()
+        for variant in dict.fromkeys(group.variant for group in groups)
+    }
+    accuracies = _accuracy_pictures(panels)
+    pictures = [*accuracies, *([_rate_picture(rates)] if rates else [])]
+    skipped = [] if accuracies else ["accuracy: no finished run"]
+    for (task, variant), groups in panels.items():
+        if any(run.history for group in groups for run in group.runs):
+            pictures.append(_learning_curves(task, variant, groups))
+        else:
+            skipped.append(f"learning curves of {task} ({variant}): no run has a metrics file")
+    return pictures, skipped
+
+
+def _accuracy_pictures(panels: Mapping[tuple[str, str], Sequence[Group]]) -> list[Picture]:
+    """Draw the accuracies of all tasks and variants in one picture; return no picture without an accuracy."""
     dots = {
         f"{TITLES[task]}, {variant}": [
             Dot(
@@ -173,47 +195,40 @@ def _pictures(found: Mapping[str, Sequence[Group]], rates: Sequence[Rate]) -> tu
         for (task, variant), groups in panels.items()
         if any(accuracy(g) for g in groups)
     }
-    pictures, skipped = [], []
-    if dots:
-        pictures.append(
-            Picture(
-                "accuracy",
-                "Test accuracy, mean ± standard deviation over seeds: the paper (hollow, grey) and ours (filled). "
-                "Ours may be on other data or for fewer epochs (ep.), as labelled.",
-                "One panel per task and variant; one line per model with two dots, the paper's accuracy and ours. The "
-                "table has the same numbers.",
-                draw_accuracies(dots),
-            )
-        )
-    else:
-        skipped.append("accuracy: no finished run")
-    if rates:
-        pictures.append(
-            Picture(
-                "rates",
-                "Person activity by learning rate, mean ± standard deviation over seeds; models of one rate are drawn "
-                "side by side. Ringed: the rate that a search by validation loss picks for that model.",
-                "One panel per variant: test accuracy over the learning rate on a logarithmic axis, one line per "
-                "model. The table has the same numbers.",
-                draw_rates(rates),
-            )
-        )
-    for (task, variant), groups in panels.items():
-        if not any(run.history for group in groups for run in group.runs):
-            skipped.append(f"learning curves of {task} ({variant}): no run has a metrics file")
-            continue
-        measured = "validation" if "validation" in tasks.find(task, variant).splits else "test"
-        pictures.append(
-            Picture(
-                f"learning-curves-{task}-{variant}",
-                f"{TITLES[task]}, {variant}: training loss and {measured} accuracy, mean over seeds, band from the "
-                "worst to the best seed.",
-                f"Two panels over epochs: training loss, which falls, and {measured} accuracy in percent, which "
-                "rises, one line per model.",
-                draw_learning_curves(groups, measured),
-            )
-        )
-    return pictures, skipped
+    if not dots:
+        return []
+    picture = Picture(
+        "accuracy",
+        "Test accuracy, mean ± standard deviation over seeds: the paper (hollow, grey) and ours (filled). Ours may be "
+        "on other data or for fewer epochs (ep.), as labelled.",
+        "One panel per task and variant; one line per model with two dots, the paper's accuracy and ours. The table "
+        "has the same numbers.",
+        draw_accuracies(dots),
+    )
+    return [picture]
+
+
+def _rate_picture(rates: Sequence[RateTrial]) -> Picture:
+    return Picture(
+        "rates",
+        "Person activity by learning rate, mean ± standard deviation over seeds; the models are drawn side by side at "
+        "each rate. A ring marks the rate that a search by validation loss picks for a model.",
+        "One panel per variant: test accuracy over the learning rate on a logarithmic axis, one line per model. The "
+        "table has the same numbers.",
+        draw_rates(rates),
+    )
+
+
+def _learning_curves(task: str, variant: str, groups: Sequence[Group]) -> Picture:
+    measured = "validation" if "validation" in tasks.find(task, variant).splits else "test"
+    return Picture(
+        f"learning-curves-{task}-{variant}",
+        f"{TITLES[task]}, {variant}: training loss and {measured} accuracy, mean over seeds; the band reaches from the "
+        "worst to the best seed.",
+        f"Two panels over epochs: training loss, which falls, and {measured} accuracy in percent, which rises, one "
+        "line per model.",
+        draw_learning_curves(groups, measured),
+    )
 
 
 ARTEFACT = Artefact(title=TITLE, claimed=CLAIMED, runs=runs, render=render)

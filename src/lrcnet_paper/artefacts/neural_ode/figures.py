@@ -1,4 +1,4 @@
-"""Pictures of the six dynamical systems: orbits, trajectories and learning curves, ours against the truth."""
+"""Figures of the six dynamical systems: orbits, trajectories and learning curves, ours beside the truth."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ if TYPE_CHECKING:
 
     from lrcnet_paper.results.finished_run import FinishedRun
 
-Rolled = Mapping[tuple[str, str], "FinishedRun | None"]
-DRAWN = ("lrc-s", "neural-ode")
+RollOuts = Mapping[tuple[str, str], "FinishedRun | None"]
+DRAWN_MODELS = ("lrc-s", "neural-ode")
 
 
-def draw_phase_portraits(rolled: Rolled) -> Figure:
-    """y over x, two systems in a row."""
+def draw_phase_portraits(roll_outs: RollOuts) -> Figure:
+    """Draw y over x, two systems in a row."""
     from matplotlib.figure import Figure
 
     with palette.figure_style():
-        figure = Figure(figsize=(7.2, 9.6), layout=_roomy())
+        figure = Figure(figsize=(7.2, 9.6), layout=_layout())
         panels = figure.subplots(3, 2).ravel()
         for axes, (name, system) in zip(panels, SYSTEMS.items(), strict=True):
             truth = trajectory(name)[1]
             axes.plot(*truth.T.numpy(), color=palette.GREY, alpha=0.45, linewidth=5, label="truth")
             axes.plot(*system.y0, marker="o", color=palette.INK, markersize=5, linestyle="none", label="initial state")
-            for model in DRAWN:
-                states = _states(rolled.get((name, model)))
+            for model in DRAWN_MODELS:
+                states = _states(roll_outs.get((name, model)))
                 if states:
                     style = palette.model_style(model)
                     axes.plot(*states, color=style.colour, linestyle=style.dashes, label=style.label)
             axes.set(title=system.title, xlabel="x (no unit)", ylabel="y (no unit)")
-            _limit(axes, truth)
+            _set_limits(axes, truth)
         curves.legend_below(figure, list(panels))
     return figure
 
 
-def draw_trajectories(rolled: Rolled) -> Figure:
-    """x and y over time, two systems in a row."""
+def draw_trajectories(roll_outs: RollOuts) -> Figure:
+    """Draw x and y over time, two systems in a row."""
     from matplotlib.figure import Figure
 
     with palette.figure_style():
-        figure = Figure(figsize=(7.2, 10.4), layout=_roomy())
+        figure = Figure(figsize=(7.2, 10.4), layout=_layout())
         panels = figure.subplots(6, 2)
         for index, (name, system) in enumerate(SYSTEMS.items()):
             times, truth = trajectory(name)
@@ -54,8 +54,8 @@ def draw_trajectories(rolled: Rolled) -> Figure:
             for coordinate in (0, 1):
                 axes = panels[2 * row + coordinate, column]
                 axes.plot(times, truth[:, coordinate], color=palette.GREY, alpha=0.45, linewidth=5, label="truth")
-                for model in DRAWN:
-                    run = rolled.get((name, model))
+                for model in DRAWN_MODELS:
+                    run = roll_outs.get((name, model))
                     states = _states(run)
                     if run is not None and states:
                         style = palette.model_style(model)
@@ -75,11 +75,11 @@ def draw_trajectories(rolled: Rolled) -> Figure:
 
 
 def draw_curves(groups: Mapping[tuple[str, str], Group], paper: Mapping[str, float]) -> Figure:
-    """Test error over iterations, two systems in a row, with the paper's number for LRC as a line."""
+    """Draw the test error over iterations, two systems in a row, with the paper's number for LRC as a line."""
     from matplotlib.figure import Figure
 
     with palette.figure_style():
-        figure = Figure(figsize=(7.2, 8.4), layout=_roomy())
+        figure = Figure(figsize=(7.2, 8.4), layout=_layout())
         panels = figure.subplots(3, 2).ravel()
         for axes, (name, system) in zip(panels, SYSTEMS.items(), strict=True):
             members = [groups[name, model] for model in ("lrc-s", "lrc-a", "neural-ode") if (name, model) in groups]
@@ -90,22 +90,22 @@ def draw_curves(groups: Mapping[tuple[str, str], Group], paper: Mapping[str, flo
     return figure
 
 
-def _roomy() -> Any:
-    """Enough room between rows of panels for a title below an axis label."""
+def _layout() -> Any:
+    """Return a layout with room between rows of panels for a title below an axis label."""
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     return ConstrainedLayoutEngine(h_pad=0.09)
 
 
 def _states(run: FinishedRun | None) -> list[list[float]]:
-    """The roll-out as [xs, ys]; empty without one."""
+    """Return the roll-out as [xs, ys], or an empty list without one."""
     if run is None or "states" not in run.prediction:
         return []
     return [list(column) for column in zip(*run.prediction["states"], strict=True)]
 
 
-def _limit(axes: Any, truth: Any) -> None:
-    """Show the truth and a margin: a roll-out that leaves the picture must not shrink it to a dot."""
+def _set_limits(axes: Any, truth: Any) -> None:
+    """Limit the axes to the truth and a margin, so that a roll-out that leaves the panel does not shrink it."""
     for index, set_limits in enumerate((axes.set_xlim, axes.set_ylim)):
         low, high = float(truth[:, index].min()), float(truth[:, index].max())
         margin = 0.15 * (high - low)

@@ -28,7 +28,7 @@ def _loss(mean: float, std: float) -> Estimate:
     return Estimate(mean, std, seeds=3, digits=4 if std < 0.001 else 3)
 
 
-# Test loss (mean absolute error over 1000 points) over 3 seeds; "lrc" does not say which elastance.
+# Test loss (mean absolute error over 1000 points) over 3 seeds; the paper does not state the elastance of "lrc".
 CLAIMED: Mapping[str, Any] = {
     "test loss": {
         "sinusoid": {"neural-ode": _loss(0.140, 0.033), "lrc": _loss(0.019, 0.005)},
@@ -44,19 +44,19 @@ CLAIMED: Mapping[str, Any] = {
 TASK = "neural-ode"
 METRIC = "mean_absolute_error"
 MODELS = ("lrc-s", "lrc-a", "neural-ode")
-# The paper gives three lengths without saying which system got which. The verdict is on the middle one.
+# The paper gives three lengths without assigning them to systems. The verdict is on the middle one.
 MARKS = SHOWN_AT
 JUDGED = 2000
 ITERATIONS = {"smoke": 4, "quick": 1000, "paper": 4000}
 SEEDS = {"smoke": 1, "quick": 1, "paper": 3}
-# A roll-out over this system's orbits drifts in phase by whatever the last steps of training changed, so its error
-# jumps from step to step under the paper's constant rate. The same runs are made with a rate that falls to 0 as well.
+# Every training step shifts the phase of a roll-out over this system's orbits, so under the paper's constant rate its
+# error jumps from step to step. The same runs are therefore also made with a rate that decays to 0.
 PERIODIC = "lotka-volterra-periodic"
 DECAYING = "cosine"
 
 
 def runs(budget: str, seeds: int | None = None) -> list[RunSpec]:
-    """Six systems, LRC-S, LRC-A and the Neural ODE; at the paper budget the periodic one with a decaying rate too."""
+    """Plan LRC-S, LRC-A and the Neural ODE on six systems; at the paper budget the periodic one with decay too."""
     from lrcnet_paper.training.spec import RunSpec
 
     check_budget(budget)
@@ -73,8 +73,8 @@ def runs(budget: str, seeds: int | None = None) -> list[RunSpec]:
 
 
 def render(runs: Sequence[FinishedRun]) -> Rendered:
-    """The paper's table with ours beside it, at 1000, 2000 and 4000 iterations, and the trajectories."""
-    groups = _best_groups(runs)
+    """Set our table beside the paper's, at 1000, 2000 and 4000 iterations, and draw the trajectories."""
+    groups = _longest_groups(runs)
     pictures, skipped = _pictures(groups)
     return Rendered(
         tables=[
@@ -88,13 +88,13 @@ def render(runs: Sequence[FinishedRun]) -> Rendered:
     )
 
 
-def _best_groups(runs: Sequence[FinishedRun]) -> dict[tuple[str, str], Group]:
-    """(system, model) -> the runs of the longest budget, so that no cell mixes two."""
-    found: dict[tuple[str, str], Group] = {}
+def _longest_groups(runs: Sequence[FinishedRun]) -> dict[tuple[str, str], Group]:
+    """Return (system, model) -> the runs of the longest budget, so that no cell mixes two budgets."""
+    longest: dict[tuple[str, str], Group] = {}
     for group in group_runs(runs, TASK):
         if not group.change:
-            found.setdefault((group.variant, group.model), group)
-    return found
+            longest.setdefault((group.variant, group.model), group)
+    return longest
 
 
 def _longest(groups: Mapping[tuple[str, str], Group]) -> int:
@@ -102,16 +102,16 @@ def _longest(groups: Mapping[tuple[str, str], Group]) -> int:
 
 
 def _mark(group: Group) -> int | None:
-    """The number of iterations that the verdict looks at: 2000, or 1000 if there are no more; None below that."""
+    """Return the number of iterations to judge: 2000, or 1000 if the run is shorter; None below that."""
     return next((mark for mark in (JUDGED, MARKS[0]) if group.epochs >= mark), None)
 
 
-def _error(group: Group | None, *, solver: str = "", at: int | None = None, least: bool = False) -> Estimate | None:
-    """Test error of the last or the least roll-out after `at` iterations (None: where the verdict looks)."""
+def _error(group: Group | None, *, solver: str = "", at: int | None = None, best: bool = False) -> Estimate | None:
+    """Return the test error of the last or the best roll-out up to `at` iterations (None: the number to judge)."""
     if group is None:
         return None
     mark = _mark(group) if at is None else at
-    name = METRIC + (f"_{solver}" if solver else "") + ("_min" if least else "") + (f"@{mark}" if mark else "")
+    name = METRIC + (f"_{solver}" if solver else "") + ("_min" if best else "") + (f"@{mark}" if mark else "")
     return group.metric(name, digits=4)
 
 
@@ -126,7 +126,7 @@ def _conditions(*groups: Group | None) -> Conditions:
     )
 
 
-def _judge(system: str, model: str, group: Group | None) -> Verdict | None:
+def _judge_error(system: str, model: str, group: Group | None) -> Verdict | None:
     claimed = _paper(system, model)
     if claimed is None:
         return None
@@ -150,7 +150,7 @@ def _main_table(groups: Mapping[tuple[str, str], Group]) -> Table:
                     _error(group, solver="dopri5"),
                     len(group.runs),
                     _mark(group) or group.epochs,
-                    _judge(system, model, group),
+                    _judge_error(system, model, group),
                     group.budget_label,
                     1000 * group.seconds_per_epoch(),
                     group.total_seconds(),
@@ -176,8 +176,8 @@ def _main_table(groups: Mapping[tuple[str, str], Group]) -> Table:
         ),
         rows,
         "The test rolls out 1000 points from the initial state with Euler steps; the Neural ODE, which is trained with "
-        "Dormand-Prince, is tested with that as well. The paper does not say which elastance its LRC has: the verdict "
-        "is on LRC-S alone. Training and test share one trajectory, as in the paper.",
+        "Dormand-Prince, is also tested with that. The paper does not state the elastance of its LRC: the verdict is "
+        "on LRC-S alone. Training and test share one trajectory, as in the paper.",
         row_headers=2,
     )
 
@@ -195,15 +195,15 @@ def _lengths_table(groups: Mapping[tuple[str, str], Group]) -> Table:
             cells: list[Cell] = []
             for mark in MARKS:
                 reached = group is not None and group.epochs >= mark
-                cells += [_error(group, at=mark, least=least) if reached else None for least in (False, True)]
+                cells += [_error(group, at=mark, best=best) if reached else None for best in (False, True)]
             rows.append((description.title, palette.model_label(model), _paper(system, model), *cells))
     return Table(
         "lengths",
-        "Test error after 1000, 2000 and 4000 iterations: last, and the minimum until then",
+        "Test error after 1000, 2000 and 4000 iterations: the last, and the minimum so far",
         ("system", "model", "paper", *(f"{mark}, {kind}" for mark in MARKS for kind in ("last", "minimum"))),
         rows,
-        "The minimum is over the roll-outs after every 100 iterations and is picked by the test error itself: it shows "
-        "what was within reach and is never the number judged.",
+        "The minimum is over the roll-outs after every 100 iterations. It is chosen by the test error itself, so it "
+        "only shows what is possible, and no verdict is based on it.",
         row_headers=2,
     )
 
@@ -213,7 +213,7 @@ def _is_decaying(group: Group) -> bool:
 
 
 def _rates_tables(runs: Sequence[FinishedRun], groups: Mapping[tuple[str, str], Group]) -> list[Table]:
-    """What a decaying rate changes on the periodic system; no table where nobody tried."""
+    """Compare a constant with a decaying rate on the periodic system; return no table if none was tried."""
     decayed = {g.model: g for g in reversed(group_runs(runs, TASK)) if _is_decaying(g)}
     rows: list[tuple[Cell, ...]] = []
     for model in MODELS:
@@ -227,7 +227,7 @@ def _rates_tables(runs: Sequence[FinishedRun], groups: Mapping[tuple[str, str], 
     return [
         Table(
             "decaying-rate",
-            "What the periodic Lotka-Volterra system needs: a rate that decays",
+            "Periodic Lotka-Volterra system: constant and decaying learning rate",
             (
                 "model",
                 "learning rate",
@@ -239,22 +239,22 @@ def _rates_tables(runs: Sequence[FinishedRun], groups: Mapping[tuple[str, str], 
                 "seeds",
             ),
             rows,
-            "The orbit comes round again and again, so a roll-out's phase drifts with the least change of the field: "
-            "under a constant rate its error jumps from one training step to the next, and the last is far above the "
-            "minimum. With cosine decay to 0, which the paper does not mention, the field settles.",
+            "The orbit repeats, so a roll-out's phase drifts with the smallest change of the field: under a constant "
+            "rate the error jumps from one training step to the next, and the last error is far above the minimum. "
+            "With cosine decay to 0, which the paper does not mention, the field settles.",
         )
     ]
 
 
-# How the Neural ODE's roll-out is made in the test: by the paper's Euler steps, and by the solver it was trained with.
+# Solver of the Neural ODE's roll-out in the test: the paper's Euler steps, and the solver of its training.
 ROLL_OUTS = {"": "both rolled out by Euler", "dopri5": "Neural ODE rolled out by Dormand-Prince"}
 
 
 def _claims(groups: Mapping[tuple[str, str], Group]) -> list[Claim]:
     claims = []
-    for solver, how in ROLL_OUTS.items():
+    for solver, description in ROLL_OUTS.items():
         ahead = compared = 0
-        for system, description in SYSTEMS.items():
+        for system, definition in SYSTEMS.items():
             ours, theirs = groups.get((system, "lrc-s")), groups.get((system, "neural-ode"))
             errors = _error(ours), _error(theirs, solver=solver)
             claimed = CLAIMED["test loss"][system]
@@ -267,7 +267,7 @@ def _claims(groups: Mapping[tuple[str, str], Group]) -> list[Claim]:
             )
             claims.append(
                 Claim(
-                    f"{description.title}: LRC has a lower error than the Neural ODE ({how}).",
+                    f"{definition.title}: LRC has a lower error than the Neural ODE ({description}).",
                     f"{claimed['lrc']} against {claimed['neural-ode']}",
                     f"{errors[0] or '–'} against {errors[1] or '–'}",
                     verdict,
@@ -276,17 +276,17 @@ def _claims(groups: Mapping[tuple[str, str], Group]) -> list[Claim]:
             if errors[0] is not None and errors[1] is not None:
                 compared += 1
                 ahead += errors[0].mean < errors[1].mean
-        claims.append(_count_claim(groups, how, ahead, compared))
+        claims.append(_count_claim(groups, description, ahead, compared))
     return claims + _time_claims(groups)
 
 
-def _count_claim(groups: Mapping[tuple[str, str], Group], how: str, ahead: int, compared: int) -> Claim:
+def _count_claim(groups: Mapping[tuple[str, str], Group], description: str, ahead: int, compared: int) -> Claim:
     under = _conditions(*groups.values())
     verdict = Verdict("open", ("not measured",))
     if compared == len(SYSTEMS):
         word: Word = "open" if under.smoke else "reproduced" if ahead == compared else "not reached"
         verdict = Verdict(word, under.notes)
-    statement = f"LRC-S has the lower mean error on all six systems ({how})."
+    statement = f"LRC-S has the lower mean error on all six systems ({description})."
     return Claim(statement, "6 of 6", f"{ahead} of {compared}" if compared else "–", verdict)
 
 
@@ -294,42 +294,45 @@ def _time_claims(groups: Mapping[tuple[str, str], Group]) -> list[Claim]:
     low, high = CLAIMED["seconds per iteration"]
     claims = []
     for model in ("lrc-s", "neural-ode"):
-        # The first iterations warm up; a smoke run has no others.
+        # A smoke run has only the first iterations, which are slower.
         long = [group for (_, name), group in groups.items() if name == model and group.budget != "smoke"]
         times = [group.seconds_per_epoch() for group in long]
-        verdict, shown = Verdict("open", ("not measured",)), "–"
+        verdict, measured = Verdict("open", ("not measured",)), "–"
         if times:
             mean = sum(times) / len(times)
-            shown = f"{1000 * mean:.1f} ms"
+            measured = f"{1000 * mean:.1f} ms"
             verdict = Verdict(
                 "better" if mean < low else "reproduced" if mean <= high else "not reached", ("other machine",)
             )
         label = palette.model_label(model)
-        claims.append(Claim(f"Training time per iteration, {label}.", f"{low} to {high} s", shown, verdict))
+        claims.append(Claim(f"Training time per iteration, {label}.", f"{low} to {high} s", measured, verdict))
     return claims
 
 
 def _pictures(groups: Mapping[tuple[str, str], Group]) -> tuple[list[Picture], list[str]]:
     pictures: list[Picture] = []
     skipped: list[str] = []
-    rolled = {key: next((r for r in group.runs if r.prediction), None) for key, group in groups.items()}
-    if any(rolled.values()):
-        seeds = sorted({run.result.seed for run in rolled.values() if run is not None})
-        lengths = sorted({run.result.epochs for run in rolled.values() if run is not None})
-        which = f"seed {', '.join(map(str, seeds))}, after {', '.join(map(str, lengths))} iterations, by Euler steps"
+    roll_outs = {key: next((r for r in group.runs if r.prediction), None) for key, group in groups.items()}
+    if any(roll_outs.values()):
+        seeds = sorted({run.result.seed for run in roll_outs.values() if run is not None})
+        lengths = sorted({run.result.epochs for run in roll_outs.values() if run is not None})
+        provenance = (
+            f"seed {', '.join(map(str, seeds))}, after {', '.join(map(str, lengths))} iterations, by Euler steps"
+        )
         pictures += [
             Picture(
                 "phase-portraits",
-                f"Phase portraits of the six systems: truth, and the roll-outs from the initial state alone ({which}).",
+                "Phase portraits of the six systems: truth, and roll-outs from the initial state alone "
+                f"({provenance}).",
                 "Six panels of y over x. In each, the true orbit as a wide pale line, and on it the orbits of LRC-S "
                 "and of the Neural ODE.",
-                draw_phase_portraits(rolled),
+                draw_phase_portraits(roll_outs),
             ),
             Picture(
                 "trajectories",
-                f"The same roll-outs over time ({which}): x above, y below.",
+                f"The same roll-outs over time ({provenance}): x above, y below.",
                 "Twelve panels of x and y over time, two for each system: truth, LRC-S and Neural ODE.",
-                draw_trajectories(rolled),
+                draw_trajectories(roll_outs),
             ),
         ]
     else:
@@ -338,8 +341,8 @@ def _pictures(groups: Mapping[tuple[str, str], Group]) -> tuple[list[Picture], l
         pictures.append(
             Picture(
                 "learning-curves",
-                "Test error during training: mean over seeds, band from the best to the worst seed; dotted: the "
-                "paper's LRC.",
+                "Test error during training: mean over seeds; the band reaches from the best to the worst seed; the "
+                "dotted line is the paper's LRC.",
                 "Six panels of test error over iterations on a logarithmic axis, for LRC-S, LRC-A and Neural ODE.",
                 draw_curves(groups, {system: row["lrc"].mean for system, row in CLAIMED["test loss"].items()}),
             )

@@ -5,10 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import synthetic_runs
 
-from lrcnet_paper.results.finished import KEPT_POINTS, Finished, collect, read_runs
-from lrcnet_paper.results.groups import grouped
+from lrcnet_paper.results.collected import KEPT_POINTS, collect
+from lrcnet_paper.results.finished_run import FinishedRun
+from lrcnet_paper.results.groups import group_runs
+from lrcnet_paper.results.reading import read_runs
+from lrcnet_paper.training.change import Change
+from tests.lrcnet_paper.artefacts import synthetic_runs
 
 
 def write_folder(root, run):
@@ -21,7 +24,7 @@ def write_folder(root, run):
 
 
 def test_a_run_folder_is_read_with_its_curve_and_prediction(tmp_path):
-    run = Finished(synthetic_runs.result("person", "coarse", "lstm", metrics={"accuracy": 0.75}))
+    run = FinishedRun(synthetic_runs.result("person", "coarse", "lstm", metrics={"accuracy": 0.75}))
     folder = write_folder(tmp_path, run)
     np.savez(folder / "prediction.npz", times=np.arange(3.0), states=np.zeros((3, 2)))
     (found,) = read_runs(tmp_path)
@@ -80,26 +83,24 @@ def test_groups_hold_seeds_and_nothing_else():
     runs = [synthetic_runs.classification_run("person", "coarse", "lstm", seed, 100) for seed in range(3)]
     runs += [synthetic_runs.classification_run("person", "coarse", "lstm", 0, 100, "quick")]
     runs += [synthetic_runs.classification_run("person", "coarse", "lrc-s", 0, 100, solver="rk4-1", centre=0.8)]
-    groups = grouped(runs, "person")
+    groups = group_runs(runs, "person")
     assert [(g.model, g.change, g.budget, len(g.runs)) for g in groups] == [
-        ("lrc-s", "rk4-1", "paper", 1),
-        ("lstm", "", "paper", 3),
-        ("lstm", "", "quick", 1),
+        ("lrc-s", Change(solver="rk4-1"), "paper", 1),
+        ("lstm", Change(), "paper", 3),
+        ("lstm", Change(), "quick", 1),
     ]
-    assert grouped(runs, "imdb") == []
-
-
-def with_command(run, more):
-    return replace(run, result=replace(run.result, command=f"{run.result.command} {more}"))
+    assert group_runs(runs, "imdb") == []
 
 
 def test_settings_are_never_averaged_as_if_they_were_seeds(tmp_path):
-    trial = synthetic_runs.classification_run("psmnist", "permuted", "lstm", 0, 3, "custom")
-    runs = [with_command(trial, f"--lr {rate}") for rate in ("0.0001", "0.01")]
-    groups = grouped(runs, "psmnist")
+    runs = [
+        synthetic_runs.classification_run("psmnist", "permuted", "lstm", 0, 3, "custom", learning_rate=rate)
+        for rate in (1e-4, 1e-2)
+    ]
+    groups = group_runs(runs, "psmnist")
     assert [(group.budget_label, len(group.runs)) for group in groups] == [
-        ("custom --lr 0.0001", 1),
-        ("custom --lr 0.01", 1),
+        ("custom, rate 0.0001", 1),
+        ("custom, rate 0.01", 1),
     ]
     assert len(collect(runs, tmp_path)) == 2, "two files"
     assert collect(runs, tmp_path) == [], "neither overwrites the other"
@@ -110,7 +111,7 @@ def test_a_run_that_diverged_late_keeps_the_lengths_it_had_passed():
     runs = [synthetic_runs.ode_run("spiral", "lrc-s", seed) for seed in range(2)]
     early = {"mean_absolute_error@1000": 0.5}
     broken = replace(runs[1].result, status="diverged", epochs=1500, metrics=early)
-    (group,) = grouped([runs[0], replace(runs[1], result=broken)], "neural-ode")
+    (group,) = group_runs([runs[0], replace(runs[1], result=broken)], "neural-ode")
     passed, lost = group.metric("mean_absolute_error@1000"), group.metric("mean_absolute_error@2000")
     assert (passed.seeds, passed.diverged) == (2, 0)
     assert (lost.seeds, lost.diverged) == (1, 1)
@@ -128,4 +129,4 @@ def test_a_run_that_was_carried_on_takes_the_place_of_its_shorter_self(tmp_path)
 
 def test_a_custom_run_does_not_push_the_papers_aside():
     runs = [synthetic_runs.classification_run("imdb", "text", "gru", 0, 3, budget) for budget in ("custom", "paper")]
-    assert [group.budget for group in grouped(runs, "imdb")] == ["paper", "custom"]
+    assert [group.budget for group in group_runs(runs, "imdb")] == ["paper", "custom"]

@@ -4,22 +4,29 @@ import json
 import types
 
 import pytest
-import synthetic_runs
 
 from lrcnet_paper.results import analysis
-from lrcnet_paper.results.finished import Finished, collect, read_runs
+from lrcnet_paper.results.collected import collect
+from lrcnet_paper.results.finished_run import FinishedRun
+from lrcnet_paper.results.reading import read_runs
+from tests.lrcnet_paper.artefacts import synthetic_runs
 
 
 @pytest.fixture
-def measured(monkeypatch):
-    """An artefact that counts how often it measures."""
-    calls = []
-    module = types.SimpleNamespace(
-        wants=lambda result: result.model == "lrcu-s",
-        analyse=lambda folder: calls.append(folder.name) or {"value": [1.23456789, None], "name": "x"},
-    )
-    monkeypatch.setattr(analysis, "load", lambda name: module)
-    return calls
+def measured():
+    """The folders that have been measured by `one`."""
+    return []
+
+
+@pytest.fixture
+def one(measured):
+    """A measurement that counts how often it is made."""
+    return {
+        "one": types.SimpleNamespace(
+            wants=lambda result: result.model == "lrcu-s",
+            analyse=lambda folder: measured.append(folder.name) or {"value": [1.23456789, None], "name": "x"},
+        )
+    }
 
 
 def write(folder, model, status="finished"):
@@ -29,33 +36,33 @@ def write(folder, model, status="finished"):
     return place
 
 
-def test_each_wanted_run_is_measured_once(tmp_path, measured):
+def test_each_wanted_run_is_measured_once(tmp_path, one, measured):
     write(tmp_path, "lrcu-s")
     write(tmp_path, "lstm")
-    assert analysis.analyse_all(["one"], tmp_path) == 1
-    assert analysis.analyse_all(["one"], tmp_path) == 0
+    assert analysis.analyse_all(one, tmp_path) == 1
+    assert analysis.analyse_all(one, tmp_path) == 0
     assert measured == ["lrcu-s"]
     found = {run.result.model: run.analyses for run in read_runs(tmp_path)}
     assert found == {"lrcu-s": {"one": {"value": [1.23456789, None], "name": "x"}}, "lstm": {}}
 
 
-def test_a_diverged_run_is_not_measured(tmp_path, measured):
+def test_a_diverged_run_is_not_measured(tmp_path, one):
     write(tmp_path, "lrcu-s", status="diverged")
-    assert analysis.analyse_all(["one"], tmp_path) == 0
+    assert analysis.analyse_all(one, tmp_path) == 0
 
 
-def test_a_run_that_went_on_is_measured_again(tmp_path, measured):
+def test_a_run_that_went_on_is_measured_again(tmp_path, one):
     place = write(tmp_path, "lrcu-s")
-    analysis.analyse_all(["one"], tmp_path)
+    analysis.analyse_all(one, tmp_path)
     later = (place / "analyses" / "one.json").stat().st_mtime + 10
     import os
 
     os.utime(place / "result.json", (later, later))
-    assert analysis.analyse_all(["one"], tmp_path) == 1
+    assert analysis.analyse_all(one, tmp_path) == 1
 
 
 def test_measurements_are_collected_and_read_back(tmp_path):
-    run = Finished(
+    run = FinishedRun(
         synthetic_runs.result("person", "coarse", "lstm"), {}, {}, {"one": {"deep": {"list": [0.123456789]}}}
     )
     (path,) = collect([run], tmp_path)

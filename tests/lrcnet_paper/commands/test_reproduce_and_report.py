@@ -3,13 +3,15 @@
 import json
 
 import pytest
-import synthetic_runs
 
 from lrcnet.cli import main
 from lrcnet.pages import figures
 from lrcnet_paper import artefacts as paper
 from lrcnet_paper import training
-from lrcnet_paper.results.finished import collect, read_runs
+from lrcnet_paper.reproduction import pipeline
+from lrcnet_paper.results.collected import collect
+from lrcnet_paper.results.reading import read_runs
+from tests.lrcnet_paper.artefacts import synthetic_runs
 
 ONE = ["--only", "neural-ode/spiral/lrc-s"]
 
@@ -98,12 +100,12 @@ def test_a_pattern_may_name_another_rate_or_pass_over_it(capsys):
 
 def test_only_what_is_named_is_measured(tmp_path, monkeypatch):
     asked = []
-    runs = [synthetic_runs.result("driving", v, m) for v, m in (("own", "lrcu-s"), ("own", "lstm"), ("own+e-1", "ltc"))]
+    models = (("lrcu-s", ""), ("lstm", ""), ("ltc", "euler-1"))
+    runs = [synthetic_runs.result("driving", "own", model, solver=solver) for model, solver in models]
     monkeypatch.setattr(
-        "lrcnet_paper.results.analysis.analyse_all",
-        lambda names, folder, only, tell: asked.extend(run.model for run in runs if only(run)),
+        pipeline, "analyse_all", lambda names, folder, only, report: asked.extend(r.model for r in runs if only(r))
     )
-    monkeypatch.setattr("lrcnet_paper.commands.reproduce._train", lambda specs, arguments: None)
+    monkeypatch.setattr(pipeline, "run_all", lambda specs, out, **options: [])
     words = ["--only", "driving/own/l[rt]c*", "--budget", "quick", "--quiet", "--out", str(tmp_path)]
     assert main(["reproduce", "dynamics", *words]) == 0
     assert asked == ["lrcu-s", "ltc"]
@@ -124,7 +126,7 @@ def test_the_list_trains_nothing(capsys, tmp_path):
         (["reproduce", "nonsense"], "artefact must be one of elastance, architecture"),
         (["reproduce", "--budget", "huge"], "budget must be one of smoke, quick, paper"),
         (["reproduce", "neural-ode", "--only", "x/*"], "matches none of the runs: neural-ode/"),
-        (["reproduce", "neural-ode", "--seeds", "0"], "--seeds must be at least 1"),
+        (["reproduce", "neural-ode", "--seeds", "0"], "seeds must be at least 1"),
         (["reproduce", "neural-ode", "--engine", "abacus", *ONE], "engine must be one of local, ray"),
         (["report", "nowhere", "--html", "x.html"], "must be a folder of runs"),
         (["report", "nowhere"], "--html FILE, --markdown FILE"),
@@ -153,8 +155,6 @@ def test_a_report_is_written_from_collected_results(capsys, tmp_path):
 
 
 def test_runs_that_are_there_are_collected_without_training(capsys, tmp_path):
-    import synthetic_runs
-
     place = tmp_path / "runs" / "one"
     place.mkdir(parents=True)
     synthetic_runs.result("person", "coarse", "lstm").write(place)

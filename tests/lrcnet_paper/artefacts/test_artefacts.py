@@ -1,23 +1,22 @@
-"""Laws that every artefact obeys, and the particular numbers of some; new ones in ARTEFACTS are picked up."""
+"""Laws that every artefact in ARTEFACTS obeys, and numbers of particular artefacts."""
 
 import pytest
-import synthetic_runs
 
 from lrcnet import liquid
 from lrcnet.pages import palette
 from lrcnet.pages.content import Table
-from lrcnet_paper import artefacts as paper
-from lrcnet_paper import tasks
+from lrcnet_paper import artefacts, tasks
 from lrcnet_paper.artefacts import elastance, setup
 from lrcnet_paper.artefacts.artefact import Rendered
 from lrcnet_paper.artefacts.classification import table as classification
 from lrcnet_paper.artefacts.classification.runs import SOLVERS
 from lrcnet_paper.artefacts.neural_ode import table as neural_ode
-from lrcnet_paper.results.finished import Finished
+from lrcnet_paper.results.finished_run import FinishedRun
 from lrcnet_paper.training.budgets import BUDGETS
 from lrcnet_paper.training.spec import RunSpec
+from tests.lrcnet_paper.artefacts import synthetic_runs
 
-# Artefacts with a claim that is judged without training.
+# Artefacts with a claim that can be judged without training.
 NEEDS_NO_RUN = {"dynamics"}
 
 
@@ -28,17 +27,22 @@ def all_runs(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def rendered(all_runs):
-    return {name: paper.load(name).render(all_runs) for name in paper.ARTEFACTS}
+    return {name: artefacts.load(name).render(all_runs) for name in artefacts.ARTEFACTS}
 
 
 def test_an_unknown_name_lists_the_valid_ones():
     with pytest.raises(ValueError, match="elastance, architecture, classification"):
-        paper.load("nonsense")
+        artefacts.load("nonsense")
 
 
-@pytest.mark.parametrize("name", paper.ARTEFACTS)
+@pytest.mark.parametrize("name", artefacts.ARTEFACTS)
 def test_every_artefact_keeps_the_contract(name):
-    artefact = paper.load(name)
+    artefact = artefacts.load(name)
+    assert isinstance(artefact, artefacts.Artefact)
+    functions = [artefact.runs, artefact.render]
+    if isinstance(artefact, artefacts.MeasuringArtefact):
+        functions += [artefact.wants, artefact.analyse]
+    assert all(callable(function) for function in functions)
     assert artefact.title
     assert artefact.claimed
     with pytest.raises(ValueError, match="smoke, quick, paper"):
@@ -46,11 +50,11 @@ def test_every_artefact_keeps_the_contract(name):
 
 
 @pytest.mark.parametrize("budget", BUDGETS)
-@pytest.mark.parametrize("name", paper.ARTEFACTS)
+@pytest.mark.parametrize("name", artefacts.ARTEFACTS)
 def test_every_run_names_a_task_a_variant_and_a_model_that_exist(name, budget):
     from lrcnet_paper import models
 
-    specs = paper.load(name).runs(budget)
+    specs = artefacts.load(name).runs(budget)
     assert len(set(specs)) == len(specs), "a run is planned twice"
     for spec in specs:
         assert isinstance(spec, RunSpec)
@@ -61,39 +65,39 @@ def test_every_run_names_a_task_a_variant_and_a_model_that_exist(name, budget):
             models.parse_solver(spec.solver)
 
 
-@pytest.mark.parametrize("name", paper.ARTEFACTS)
+@pytest.mark.parametrize("name", artefacts.ARTEFACTS)
 def test_seeds_multiply_the_runs(name):
-    artefact = paper.load(name)
+    artefact = artefacts.load(name)
     assert len(artefact.runs("quick", 4)) == 4 * len(artefact.runs("quick", 1))
 
 
-@pytest.mark.parametrize("name", paper.ARTEFACTS)
+@pytest.mark.parametrize("name", artefacts.ARTEFACTS)
 def test_every_artefact_is_drawn_from_synthetic_runs(name, rendered):
-    found = rendered[name]
-    assert isinstance(found, Rendered)
-    assert found.tables
-    assert not found.skipped
-    for picture in found.pictures:
+    content = rendered[name]
+    assert isinstance(content, Rendered)
+    assert content.tables
+    assert not content.skipped
+    for picture in content.pictures:
         assert picture.alt
         assert picture.caption
         assert picture.figure.axes, "an empty figure"
-    names = [part.name for part in (*found.tables, *found.pictures)]
-    assert len({part.name for part in found.tables}) == len(found.tables)
-    assert len({part.name for part in found.pictures}) == len(found.pictures)
+    names = [part.name for part in (*content.tables, *content.pictures)]
+    assert len({part.name for part in content.tables}) == len(content.tables)
+    assert len({part.name for part in content.pictures}) == len(content.pictures)
     assert all(name == name.lower() and " " not in name for name in names)
 
 
-@pytest.mark.parametrize("name", paper.ARTEFACTS)
+@pytest.mark.parametrize("name", artefacts.ARTEFACTS)
 def test_every_artefact_is_drawn_without_any_run(name):
-    found = paper.load(name).render([])
-    assert found.tables
-    if paper.load(name).runs("quick"):
-        assert found.skipped, "a picture that cannot be drawn must say why"
-        judged = [claim for claim in found.claims if claim.ours == "–" or name not in NEEDS_NO_RUN]
+    content = artefacts.load(name).render([])
+    assert content.tables
+    if artefacts.load(name).runs("quick"):
+        assert content.skipped, "a picture that cannot be drawn must say why"
+        judged = [claim for claim in content.claims if claim.ours == "–" or name not in NEEDS_NO_RUN]
         assert {claim.verdict.word for claim in judged} <= {"open"}
 
 
-@pytest.mark.parametrize("name", paper.ARTEFACTS)
+@pytest.mark.parametrize("name", artefacts.ARTEFACTS)
 def test_every_drawn_axis_has_labels(name, rendered):
     for picture in rendered[name].pictures:
         for axes in picture.figure.axes:
@@ -111,7 +115,7 @@ def test_the_elastance_drawn_is_the_one_that_cells_use(monkeypatch):
     assert elastance.render([]).claims[0].verdict.word == "refuted"
 
 
-def test_the_papers_hyper_parameters_are_the_codes_own():
+def test_the_code_has_the_hyper_parameters_of_the_paper():
     for task, claimed in setup.CLAIMED["hyper-parameters"].items():
         ours = setup.hyper_parameters(task)
         assert claimed.keys() <= ours.keys()
@@ -119,7 +123,7 @@ def test_the_papers_hyper_parameters_are_the_codes_own():
             assert str(ours[name]) in str(claimed[name]).split("/"), f"{name} of {task}"
 
 
-def test_the_conv_head_is_the_papers():
+def test_the_code_has_the_convolutional_head_of_the_paper():
     assert setup.conv_head() == list(setup.CLAIMED["conv-head"])
 
 
@@ -136,7 +140,7 @@ def test_parameters_are_counted_exactly(task, model, count):
     assert setup.parameter_counts(task, model)[0] == count
 
 
-def test_parameter_counts_lie_near_the_papers():
+def test_parameter_counts_are_near_those_of_the_paper():
     for task, row in setup.CLAIMED["parameters"].items():
         for model, thousands in row.items():
             assert 0.9 < setup.parameter_counts(task, model)[0] / (1000 * thousands) < 1.5
@@ -151,8 +155,8 @@ def test_counting_parameters_leaves_random_numbers_alone():
     assert torch.equal(before, torch.random.get_rng_state())
 
 
-def rows_of(found, name):
-    table = next(table for table in found.tables if table.name == name)
+def rows_of(content, name):
+    table = next(table for table in content.tables if table.name == name)
     return [dict(zip(table.columns, row, strict=True)) for row in table.rows]
 
 
@@ -178,8 +182,8 @@ def test_a_diverged_run_is_counted_with_its_siblings(rendered):
     assert (claim.ours, claim.verdict.word) == ("1 of 2 runs", "reproduced")
 
 
-def test_a_model_of_which_every_run_diverged_is_shown_as_nan():
-    runs = [Finished(synthetic_runs.result("psmnist", "permuted", "mgu", status="diverged", epochs=4))]
+def test_a_model_is_shown_as_nan_if_every_run_diverged():
+    runs = [FinishedRun(synthetic_runs.result("psmnist", "permuted", "mgu", status="diverged", epochs=4))]
     row = rows_of(classification.render(runs), "psmnist")[0]
     assert row["ours"] == "NaN"
     assert "every run diverged" in row["verdict"].conditions
@@ -190,60 +194,60 @@ def test_lengths_that_differ_leave_the_comparison_open(rendered):
     assert claim.verdict.word == "open"
 
 
-def test_solvers_stand_beside_the_lrcu(rendered):
+def test_solvers_are_listed_below_the_lrcu(rendered):
     rows = rows_of(rendered["classification"], "solvers")
     assert [row["model"] for row in rows] == ["LRCU-S", "LRC-S", "LRC-S", "LRC-S"]
     assert {row["solver and steps"] for row in rows[1:]} == set(SOLVERS)
 
 
 def test_rates_have_a_table_of_their_own_and_stay_out_of_the_others(all_runs, rendered):
-    without = [run for run in all_runs if "+lr" not in run.result.variant]
-    plain, found = classification.render(without), rendered["classification"]
+    without = [run for run in all_runs if run.result.spec.learning_rate is None]
+    plain, with_rates = classification.render(without), rendered["classification"]
     assert "rates" not in [table.name for table in plain.tables]
     for name in ("person", "solvers"):
-        assert rows_of(found, name) == rows_of(plain, name)
-    assert found.claims[: len(plain.claims)] == plain.claims
-    rows = rows_of(found, "rates")
+        assert rows_of(with_rates, name) == rows_of(plain, name)
+    assert with_rates.claims[: len(plain.claims)] == plain.claims
+    rows = rows_of(with_rates, "rates")
     assert [row["rate"] for row in rows[:3]] == ["0.0001", "0.001", "0.01"]
     assert {row["rate"] for row in rows if row["search"]} == {"0.01"}
     assert all(row["accuracy, faithful split"].seeds == 3 for row in rows)
-    added = found.claims[len(plain.claims) :]
+    added = with_rates.claims[len(plain.claims) :]
     assert added
     assert all("each at its searched rate" in claim.statement for claim in added)
 
 
 def test_a_rate_is_picked_by_validation_loss_of_common_seeds_once_all_were_tried():
-    rates = {"lr0.0001": 0.9, "": 0.6, "lr0.01": 0.7}
+    rates = {1e-4: 0.9, None: 0.6, 1e-2: 0.7}
     runs = synthetic_runs.rate_runs("coarse", "gru", rates)
 
-    def picked(kept):
-        rows = rows_of(classification.render(kept), "rates")
+    def picked(subset):
+        rows = rows_of(classification.render(subset), "rates")
         return [row["rate"] for row in rows if row["search"]]
 
     assert picked(runs) == ["0.0001"]
-    # The seeds that only one rate has must not decide: here they are its bad ones.
-    bad = synthetic_runs.rate_runs("coarse", "gru", {"lr0.0001": 0.2}, seeds=8)
+    # Seeds that only one rate has must not decide the search; here they are bad ones.
+    bad = synthetic_runs.rate_runs("coarse", "gru", {1e-4: 0.2}, seeds=8)
     assert picked([*runs, *bad[6:]]) == ["0.0001"]
-    untried = [run for run in runs if run.result.variant != "coarse-clean"]
+    untried = [run for run in runs if run.result.variant != "coarse-clean" or run.result.spec.change]
     assert picked(untried) == []
-    lost = synthetic_runs.result("person", "coarse-clean+lr0.01", "gru", status="diverged", epochs=3)
-    others = [run for run in runs if run.result.variant != "coarse-clean+lr0.01"]
-    assert picked([*others, Finished(lost)]) == ["0.0001"]
+    lost = synthetic_runs.result("person", "coarse-clean", "gru", learning_rate=1e-2, status="diverged", epochs=3)
+    others = [run for run in runs if run.result.variant != "coarse-clean" or run.result.rate != 1e-2]
+    assert picked([*others, FinishedRun(lost)]) == ["0.0001"]
 
 
-def test_the_ode_verdict_is_on_two_thousand_iterations(all_runs):
+def test_ode_runs_are_judged_after_two_thousand_iterations(all_runs):
     rows = rows_of(neural_ode.render(all_runs), "test-error")
     assert {row["iteration"] for row in rows} == {2000}
     assert all(row["verdict"] is None for row in rows if row["model"] == "LRC-A")
 
 
-def test_a_short_ode_run_says_so():
+def test_the_verdict_on_a_short_ode_run_names_its_length():
     runs = [synthetic_runs.ode_run("spiral", "lrc-s", 0, iterations=1000, budget="quick")]
     row = next(r for r in rows_of(neural_ode.render(runs), "test-error") if r["system"] == "Spiral")
     assert row["verdict"].conditions == ("1000 of 2000 iterations", "1 seed")
 
 
-def test_drives_in_other_worlds_say_how_they_ended(rendered):
+def test_the_table_of_other_worlds_says_how_drives_ended(rendered):
     rows = rows_of(rendered["other-worlds"], "other-worlds")
     assert {row["world"] for row in rows} == {"vista", "carracing"}
     assert {row["noise 0.1"] for row in rows} == {"1 of 3 arrived; left the road after 90, 80"}
@@ -254,13 +258,20 @@ def test_a_decaying_rate_has_a_table_of_its_own_and_stays_out_of_the_others(all_
     metrics = {"mean_absolute_error": 0.0123, "mean_absolute_error_min": 0.01, "mean_absolute_error@2000": 0.0123}
     decayed = [
         synthetic_runs.result(
-            "neural-ode", "lotka-volterra-periodic+cosine", "lrc-s", seed=seed, epochs=4000, metrics=metrics
+            "neural-ode",
+            "lotka-volterra-periodic",
+            "lrc-s",
+            schedule="cosine",
+            seed=seed,
+            epochs=4000,
+            metrics=metrics,
         )
         for seed in range(3)
     ]
-    without, found = neural_ode.render(all_runs), neural_ode.render([*all_runs, *(Finished(r) for r in decayed)])
-    assert rows_of(found, "test-error") == rows_of(without, "test-error")
-    rows = {row["learning rate"]: row for row in rows_of(found, "decaying-rate")}
+    without = neural_ode.render(all_runs)
+    with_decay = neural_ode.render([*all_runs, *(FinishedRun(r) for r in decayed)])
+    assert rows_of(with_decay, "test-error") == rows_of(without, "test-error")
+    rows = {row["learning rate"]: row for row in rows_of(with_decay, "decaying-rate")}
     assert set(rows) == {"constant", "cosine"}
     assert rows["cosine"]["last"].mean == pytest.approx(0.0123)
     assert [table.name for table in without.tables] == ["test-error", "lengths"]

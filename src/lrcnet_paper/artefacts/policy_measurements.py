@@ -1,0 +1,39 @@
+"""Shared by the artefacts that measure driving policies: seasons, gated units, measured runs, verdicts on an order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from lrcnet_paper.artefacts import driving_runs as driving
+from lrcnet_paper.results.estimate import Estimate
+from lrcnet_paper.results.verdict import Conditions, Verdict, judge_comparison
+
+if TYPE_CHECKING:
+    from lrcnet_paper.results.finished_run import FinishedRun
+    from lrcnet_paper.results.groups import Group
+
+SEASONS = ("summer", "winter")
+GATED = ("lstm", "gru", "mgu")
+"""The models that the paper compares its LRCUs with."""
+
+
+def measured_groups(runs: Sequence[FinishedRun], artefact: str) -> dict[str, Group]:
+    """Return model -> the group of its runs that an artefact has measured, without models that have none."""
+    groups = {}
+    for model, group in driving.find_groups(runs, driving.POLICIES).items():
+        measured = tuple(run for run in group.finished if artefact in run.analyses)
+        if measured:
+            groups[model.name] = replace(group, runs=measured)
+    return groups
+
+
+def judge_order(
+    ours: tuple[Estimate | None, Estimate | None], under: Conditions, *, larger_is_better: bool = True
+) -> Verdict:
+    """Judge "A is ahead of B" where the paper gives no numbers: the margin counts as 0."""
+    unknown = Estimate(0.0, 0.0, 3)
+    verdict = judge_comparison((unknown, unknown), ours, larger_is_better=larger_is_better, under=under)
+    # The paper's margin is unknown, so no margin of ours can be better than it.
+    return Verdict("reproduced", verdict.conditions) if verdict.word == "better" else verdict

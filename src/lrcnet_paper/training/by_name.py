@@ -1,0 +1,81 @@
+"""`train`: train a model on a task, both given by name, with the choices that `lrcnet train` offers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from lrcnet_paper.tasks import find
+from lrcnet_paper.training.rate_search import search_learning_rate
+from lrcnet_paper.training.result import Result
+from lrcnet_paper.training.run_folder import read_spec
+from lrcnet_paper.training.single_run import run_in
+from lrcnet_paper.training.spec import RunSpec
+
+RUNS_FOLDER = "runs"
+
+
+def train(
+    task: str,
+    model: str,
+    *,
+    variant: str | None = None,
+    schedule: str | None = None,
+    out: str | os.PathLike[str] | None = None,
+    resume: bool | None = None,
+    search_rate: bool = False,
+    data: str | os.PathLike[str] | None = None,
+    progress: bool = True,
+    threads: int | None = None,
+    loggers: tuple[str, ...] = (),
+    on_rate: Callable[[float, Result | None], None] = lambda rate, result: None,
+    **settings: Any,
+) -> Result:
+    """Train one model on one task, or continue the run where it was interrupted.
+
+    Args:
+        task: a name in `lrcnet_paper.tasks.TASKS`.
+        model: a name in `lrcnet_paper.models.MODELS`.
+        variant: variant of the task; None for its first one.
+        schedule: schedule of the learning rate; None for the task's own.
+        out: folder of the run, or with `search_rate` the folder of all runs; None for a folder below `runs`.
+        resume: True insists on an existing run, False refuses one, None continues it if there is one.
+        search_rate: whether to try the paper's three learning rates and keep the one of least validation loss.
+        data, progress, threads, loggers: see `run`.
+        on_rate: called with each rate of a search and its result, None where it diverged.
+        settings: further fields of `RunSpec`, such as seed=1 or epochs=100.
+
+    Raises:
+        ValueError: for an unknown name or a choice that does not fit the task or the folder.
+        TypeError: for a setting that `RunSpec` does not have.
+        DivergenceError: when a loss or a weight is not finite.
+
+    Example:
+        `train("neural-ode", "lrc-s", variant="duffing", iterations=4000)` is the call behind
+        `lrcnet train neural-ode --variant duffing --model lrc-s --iterations 4000`.
+    """
+    found = find(task, variant)
+    spec = RunSpec(found.name, found.variant, model, schedule=schedule or found.recipe.schedule, **settings)
+    if not search_rate:
+        folder = Path(out or Path(RUNS_FOLDER) / spec.folder_name())
+        _check_resume(folder, resume)
+        return run_in(folder, spec, data=data, progress=progress, threads=threads, loggers=loggers)
+    if spec.learning_rate is not None:
+        raise ValueError("--search-lr tries its own rates, but --lr was given; leave one of them out")
+    if resume is not None:
+        flag = "--resume" if resume else "--no-resume"
+        raise ValueError(f"--search-lr always continues existing runs, but {flag} was given; leave it out")
+    _, result = search_learning_rate(
+        spec, out or RUNS_FOLDER, data, progress=progress, threads=threads, loggers=loggers, on_result=on_rate
+    )
+    return result
+
+
+def _check_resume(folder: Path, resume: bool | None) -> None:
+    exists = read_spec(folder) is not None
+    if resume is True and not exists:
+        raise ValueError(f"--resume needs a run to go on with, but there is none in {folder}; leave --resume out")
+    if resume is False and exists:
+        raise ValueError(f"--no-resume was given, but there is a run in {folder}; choose another folder with --out")
