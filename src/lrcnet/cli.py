@@ -1,4 +1,4 @@
-"""The command `lrcnet`: finds the subcommand, runs it, and turns an error into one clear line."""
+"""The command `lrcnet`: it finds the subcommand, runs it, and turns an error into one clear line."""
 
 import argparse
 import importlib
@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from lrcnet.version import __version__
 
 # One module of lrcnet.commands each, with HELP, EXAMPLE, configure(parser) and run(arguments) -> exit code.
-# A module imports what it needs inside `run`, so that --help is quick.
+# A module imports torch and other packages inside `run` only, so that --help is fast.
 COMMANDS = ("info", "data", "demo", "train", "reproduce", "report", "explain", "drive", "bench")
 
-# What a user can cause and mend; anything else is a defect of ours and keeps its traceback.
+# Errors that a user can cause and fix; any other error is a bug of ours and keeps its traceback.
 EXPECTED_ERRORS = (ValueError, TypeError, RuntimeError, OSError, ImportError)
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The parser of every subcommand."""
+    """Build the parser with all subcommands."""
     parser = argparse.ArgumentParser(prog="lrcnet", description="Liquid recurrent networks and the paper behind them.")
     parser.add_argument("--version", action="version", version=f"lrcnet {__version__}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)

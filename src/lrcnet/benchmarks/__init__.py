@@ -1,9 +1,13 @@
 """Speed, latency, memory and scaling of the fused kernels, each beside what it is compared with, in one run."""
 
+from __future__ import annotations
+
 import importlib
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from lrcnet.benchmarks.measure import Measurement
+if TYPE_CHECKING:
+    from lrcnet.benchmarks.measure import Measurement
 
 BENCHMARKS = ("kernels", "latency", "memory", "scaling", "theory", "ode", "driving", "interpret")
 
@@ -16,4 +20,4 @@ def load(name: str) -> Callable[[], list[Measurement]]:
     return measure
 
 
-__all__ = ["BENCHMARKS", "Measurement", "load"]
+__all__ = ["BENCHMARKS", "load"]
