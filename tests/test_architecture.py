@@ -15,7 +15,7 @@ LEVELS = [
     {"parallel_adjoint"},
     {"liquid", "environment"},
     {"cells"},
-    {"sequence", "layers", "torch_layers", "neural_ode"},
+    {"options", "sequence", "recurrent_layer", "layers", "torch_layers", "neural_ode"},
     {"models", "tasks", "driving", "interpret", "theory"},
     {"training"},
     {"paper", "report", "benchmarks"},

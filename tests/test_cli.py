@@ -56,13 +56,16 @@ def test_data_list_names_every_task(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(name in shown for name in ("person", "imdb", "psmnist"))
 
 
-def test_help_is_light() -> None:
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["bench", "--help"]], ids=" ".join)
+def test_help_imports_neither_torch_nor_any_other_package(arguments: list[str]) -> None:
     code = (
-        "import sys; from lrcnet.cli import build_parser; build_parser(); "
-        "print([m for m in ('matplotlib', 'lightning', 'torchdiffeq', 'ray', 'pooch') if m in sys.modules])"
+        "import sys, atexit; before = set(sys.modules); "
+        "new = lambda: {m.split('.')[0] for m in set(sys.modules) - before} - set(sys.stdlib_module_names); "
+        "atexit.register(lambda: print('imported:', [m for m in sorted(new()) if not m.startswith('lrcnet')])); "
+        f"from lrcnet.cli import main; main({arguments})"
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert shown.strip() == "[]"
+    assert shown.splitlines()[-1] == "imported: []"
 
 
 def test_demo_trains_and_draws(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

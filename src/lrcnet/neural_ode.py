@@ -46,7 +46,7 @@ class MLPField(nn.Module):
                 nn.init.zeros_(layer.bias)
 
     def bind(self) -> VectorField:
-        """Return the field without the overhead of calling modules, which equals the arithmetic of layers this small."""
+        """Return the field without module calls, which cost as much as the arithmetic of layers this small."""
         layers = [layer.forward for layer in self.net]
 
         def field(t: Any, y: Tensor) -> Tensor:

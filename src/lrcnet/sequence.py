@@ -26,7 +26,7 @@ class Sequences:
     lengths: Tensor | None
 
     def reverse(self) -> "Sequences":
-        """Order the readings from last to first: x_t then follows the gap dt_{t+1}, and the last reading follows dt_0."""
+        """Order the readings from last to first: x_t then follows the gap dt_{t+1}, the last reading dt_0."""
         dt = self.dt
         if isinstance(dt, Tensor) and dt.shape[0]:
             steps = torch.arange(dt.shape[0], device=dt.device).unsqueeze(-1)

@@ -86,8 +86,8 @@ class Exponential:
         """Take one step: h <- h + d phi(-d decay) (drive - decay h), phi(z) = expm1(z) / z; decay may be 0."""
         decay, drive = split(h)
         z = -d * decay
-        # Near 0, the gradient of the quotient divides by z squared, which underflows; four terms of the series are exact
-        # there.
+        # Near 0, the gradient of the quotient divides by z squared, which underflows; there, four terms of the series
+        # are exact.
         small = z.abs() < 1e-5
         series = 1 + z * (0.5 + z * (1 / 6 + z / 24))
         # The inner `where` keeps infinities of the unused branch out of the gradient.
@@ -173,8 +173,8 @@ class DormandPrince:
         if h.numel() == 0:
             return h.clone()
         field = _derivative(split)
-        # A NaN in the input of one sample must give NaN for that sample only, and must not stop the step-size control of
-        # the whole batch.
+        # A NaN in the input of one sample must give NaN for that sample only, and must not stop the step-size control
+        # of the whole batch.
         finite = field(0.0, h).isfinite().all(-1, keepdim=True)
         start = torch.where(finite, h, torch.zeros_like(h))
         unit = torch.tensor([0.0, 1.0], dtype=h.dtype, device=h.device)

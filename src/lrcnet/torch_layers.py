@@ -63,7 +63,7 @@ class _TimedLayer(nn.Module):
     def forward(
         self, input: Tensor | PackedSequence, hx: State | None = None, *, dt: Dt = None
     ) -> tuple[Tensor | PackedSequence, State]:
-        """Run as torch.nn's layer does; dt, in the layout of the input without its last axis, needs time_feature=True."""
+        """Run like torch.nn's layer; dt, in the layout of the input without its last axis, needs time_feature=True."""
         if dt is not None and not self.time_feature:
             raise ValueError(no_time(self.mode))
         like = next(self.parameters())

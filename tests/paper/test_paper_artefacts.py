@@ -6,7 +6,7 @@ import synthetic_runs
 from lrcnet import liquid, paper, tasks
 from lrcnet.paper import classification, elastance, neural_ode, palette, setup
 from lrcnet.paper.artefact import BUDGETS, Rendered, Table
-from lrcnet.paper.classification_runs import SOLVERS
+from lrcnet.paper.classification_runs import SOLVER_CHANGES
 from lrcnet.paper.finished import Finished
 from lrcnet.training.spec import RunSpec
 
@@ -186,7 +186,7 @@ def test_lengths_that_differ_leave_the_comparison_open(rendered):
 def test_solvers_stand_beside_the_lrcu(rendered):
     rows = rows_of(rendered["classification"], "solvers")
     assert [row["model"] for row in rows] == ["LRCU-S", "LRC-S", "LRC-S", "LRC-S"]
-    assert {row["solver and steps"] for row in rows[1:]} == set(SOLVERS)
+    assert {row["solver and steps"] for row in rows[1:]} == set(SOLVER_CHANGES)
 
 
 def test_rates_have_a_table_of_their_own_and_stay_out_of_the_others(all_runs, rendered):

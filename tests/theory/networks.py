@@ -9,8 +9,8 @@ from torch import Tensor
 import lrcnet
 from lrcnet.cells.liquid import LiquidCell
 from lrcnet.theory import Domain
+from lrcnet.theory.network import BOUNDED_SOLVERS
 
-SOLVERS = ("euler", "hybrid", "exponential")
 ELASTANCES = ("none", "asymmetric", "symmetric")
 
 
@@ -34,7 +34,7 @@ def cases(draw: st.DrawFn, unfolds: tuple[int, ...] = (1,), elastances: tuple[st
     m, n = draw(st.integers(1, 4)), draw(st.integers(0, 3))
     elastance = draw(st.sampled_from(elastances))
     options = {
-        "solver": draw(st.sampled_from(SOLVERS)),
+        "solver": draw(st.sampled_from(BOUNDED_SOLVERS)),
         "unfolds": draw(st.sampled_from(unfolds)),
         "input_map": draw(st.booleans()),
         "output_map": draw(st.booleans()),

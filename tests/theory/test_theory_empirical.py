@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import lrcnet
-from lrcnet.theory import Domain, empirical_lipschitz, visited
+from lrcnet.theory import Domain, empirical_lipschitz, visited_points
 from lrcnet.theory.empirical import spectral_norms
 from lrcnet.theory.jacobian import _by_output, output_jacobian
 from lrcnet.theory.network import read_model
@@ -93,7 +93,7 @@ def test_ascent_starts_from_the_data_too() -> None:
 def test_visited_states_are_those_before_each_step(batch_first: bool) -> None:
     layer = lrcnet.LRCU(3, 4, batch_first=batch_first, dtype=torch.float64)
     x = torch.randn(2, 9, 3, dtype=torch.float64)
-    states, inputs = visited(layer, x if batch_first else x.transpose(0, 1))
+    states, inputs = visited_points(layer, x if batch_first else x.transpose(0, 1))
     output, _ = layer(x if batch_first else x.transpose(0, 1))
     output = output if batch_first else output.transpose(0, 1)
     expected = torch.cat([torch.zeros(2, 1, 4, dtype=torch.float64), output[:, :-1]], 1)
@@ -101,7 +101,7 @@ def test_visited_states_are_those_before_each_step(batch_first: bool) -> None:
     torch.testing.assert_close(inputs, x.flatten(0, 1))
     sequences = empirical_lipschitz(layer, x if batch_first else x.transpose(0, 1))
     assert sequences.value == empirical_lipschitz(layer, (states, inputs)).value
-    assert visited(layer, x[0])[0].shape == (9, 4)
+    assert visited_points(layer, x[0])[0].shape == (9, 4)
 
 
 def test_bad_data_get_one_sentence() -> None:

@@ -67,17 +67,17 @@ def run(arguments: argparse.Namespace) -> int:
 
 def lipschitz(network: nn.Module, task: Task, arguments: argparse.Namespace) -> list[tuple[str, str | float]]:
     """Rows of a table: bound, tighter bound, empirical value and their ratios."""
-    from lrcnet.theory import Domain, empirical_lipschitz, lipschitz_bound, visited
-    from lrcnet.theory.network import bounded, read_model
+    from lrcnet.theory import Domain, empirical_lipschitz, lipschitz_bound, visited_points
+    from lrcnet.theory.network import bounded_circuit, read_model
 
     read = read_model(network)
     data, reason = None, ""
     try:
-        bounded(read)
+        bounded_circuit(read)
     except ValueError as error:
         reason = str(error)
     if arguments.data:
-        data = visited(network, _test_inputs(network, task, arguments), dt=arguments.dt)
+        data = visited_points(network, _test_inputs(network, task, arguments), dt=arguments.dt)
         domain = Domain.around(*data)
     else:
         low, high = arguments.inputs or (-1.0, 1.0)

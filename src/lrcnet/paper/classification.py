@@ -11,7 +11,7 @@ from lrcnet.paper.artefact import Cell, Picture, Rendered, Table, check_budget
 from lrcnet.paper.classification_claims import CLAIMED, accuracy, conditions, judged, whole
 from lrcnet.paper.classification_figures import draw_accuracies, draw_learning_curves, draw_rates
 from lrcnet.paper.classification_rates import Rate, rate_claims, rate_table, searched
-from lrcnet.paper.classification_runs import MODELS, SOLVERS, TASKS, TITLES, planned_runs
+from lrcnet.paper.classification_runs import MODELS, SOLVER_CHANGES, TASKS, TITLES, planned_runs
 from lrcnet.paper.curves import Dot
 from lrcnet.paper.estimate import Estimate
 from lrcnet.paper.groups import Group, grouped
@@ -122,7 +122,7 @@ def _table_note(task: str, groups: Sequence[Group]) -> str:
 
 def _solver_tables(groups: Sequence[Group]) -> list[Table]:
     """What a better solver buys on irregular data: LRC-S by solver, LRCU-S above them; none where nobody tried."""
-    variants = {group.variant for group in groups if group.change in SOLVERS}
+    variants = {group.variant for group in groups if group.change in SOLVER_CHANGES}
     rows: list[tuple[Cell, ...]] = [
         (
             group.variant,
@@ -135,7 +135,8 @@ def _solver_tables(groups: Sequence[Group]) -> list[Table]:
             group.seconds_per_epoch(),
         )
         for group in sorted(groups, key=lambda g: (g.variant, g.model != "lrcu-s", g.change))
-        if group.variant in variants and (group.change in SOLVERS or (group.model == "lrcu-s" and not group.change))
+        if group.variant in variants
+        and (group.change in SOLVER_CHANGES or (group.model == "lrcu-s" and not group.change))
     ]
     if not rows:
         return []

@@ -20,7 +20,7 @@ VARIANTS: Mapping[str, tuple[str, ...]] = {
     "psmnist": ("permuted",),
 }
 # Irregular data with a better solver than LRCU's one Euler step.
-SOLVERS = ("hybrid-1", "exponential-1", "rk4-1")
+SOLVER_CHANGES = ("hybrid-1", "exponential-1", "rk4-1")
 SOLVER_VARIANT = "a01-a04"
 # The protocol names one rate for person activity, where the paper says that it searched three by validation loss. The
 # faithful split has no validation set, so the rate is searched on the clean split of the same data.
@@ -78,7 +78,7 @@ def planned_runs(budget: str, seeds: int | None) -> list[RunSpec]:
                 for model in MODELS:
                     add(task, variant, model, seed)
                 if (task, variant) == ("person", SOLVER_VARIANT):
-                    for solver in SOLVERS:
+                    for solver in SOLVER_CHANGES:
                         add(task, variant, "lrc-s", seed, solver=solver)
                 if task == SEARCHED and budget == "paper":
                     for rate in _other_rates(task, variant):

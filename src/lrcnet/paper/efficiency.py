@@ -66,8 +66,8 @@ def analyse(folder: Path) -> dict[str, Any]:
     import torch
 
     from lrcnet.models.policy import UNIT, normalised
-    from lrcnet.theory import Domain, empirical_lipschitz, lipschitz_bound, visited
-    from lrcnet.theory.network import bounded, read_model
+    from lrcnet.theory import Domain, empirical_lipschitz, lipschitz_bound, visited_points
+    from lrcnet.theory.network import bounded_circuit, read_model
     from lrcnet.training.trained import load_trained
 
     trained = load_trained(folder)
@@ -76,14 +76,14 @@ def analyse(folder: Path) -> dict[str, Any]:
     with torch.inference_mode():
         features = torch.stack([policy.conv(normalised(drive)) for drive in frames]).clone()
     model = (policy.layer, policy.head)
-    states, inputs = visited(model, features)
+    states, inputs = visited_points(model, features)
     chosen = torch.arange(min(STATES, len(states))) * len(states) // min(STATES, len(states))
     found: dict[str, Any] = {
         "empirical": UNIT * float(empirical_lipschitz(model, (states[chosen], inputs[chosen]))),
         "states": len(chosen),
     }
     try:
-        bounded(read_model(model))
+        bounded_circuit(read_model(model))
     except ValueError as error:
         return found | {"no_bound": str(error)}
     domain = Domain.around(states, inputs)
