@@ -1,4 +1,4 @@
-"""The options of layers are visible: in signatures, in messages, and to type checkers, always as the cells have them."""
+"""The options of layers are those of their cells: in signatures, in messages, and for type checkers."""
 
 import importlib.util
 import inspect

@@ -6,7 +6,7 @@ import torch
 import lrcnet
 from lrcnet.theory import Domain, empirical_lipschitz, visited_points
 from lrcnet.theory.empirical import spectral_norms
-from lrcnet.theory.jacobian import _by_output, output_jacobian
+from lrcnet.theory.jacobian import _jacobian_by_output, output_jacobian
 from lrcnet.theory.network import read_model
 
 MODELS = [
@@ -49,10 +49,10 @@ def test_jacobian_agrees_with_finite_differences(layer: torch.nn.Module) -> None
 
 
 @pytest.mark.parametrize("layer", MODELS[:7], ids=names)
-def test_unit_by_unit_equals_output_by_output(layer: torch.nn.Module) -> None:
+def test_unit_by_unit_equals_output_jacobian_by_output(layer: torch.nn.Module) -> None:
     network = read_model(layer)
     h, x, dt = torch.randn(5, 4).double(), torch.randn(5, 3).double(), torch.rand(5).double()
-    general = _by_output(network, h, x, dt)
+    general = _jacobian_by_output(network, h, x, dt)
     torch.testing.assert_close(output_jacobian(network, h, x, dt), general)
 
 

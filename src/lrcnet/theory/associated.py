@@ -171,7 +171,7 @@ def certify(stc: Model, lrc: Model, domain: Domain, dt: float = 1.0) -> Certific
     m = second.hidden_size
     gains = size * deficit / (1 + size * d)
     if second.unfolds > 1:
-        # Off the diagonal the propagated step has no 1 beside the sensitivity.
+        # The propagated bound adds 1 to the scaled sensitivity on the diagonal only.
         gains = torch.where(torch.eye(m, d.shape[1], dtype=torch.bool, device=d.device), gains, deficit / d)
     shrinks = same and size > 0 and bool((second.readout != 0).any())
     gap = float(gains.min()) if shrinks else 0.0
@@ -202,7 +202,7 @@ def _stc_cell(layer: nn.Module) -> STCCell:
 
 
 def _elastic_copy(layer: nn.Module, cell: STCCell, elastance: str) -> LRC | LRCCell:
-    """Build an LRC layer or cell with the settings of an STC, whose values are loaded later."""
+    """Build an LRC layer or cell with the settings of an STC; the caller loads the values."""
     options: dict[str, Any] = {
         name: getattr(cell, name)
         for name in ("solver", "unfolds", "negative_dt", "parametrisation", "constraint", "backend")

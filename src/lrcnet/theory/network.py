@@ -164,8 +164,8 @@ def _cell_of(layer: nn.Module) -> tuple[Cell, bool]:
         if layer.num_layers != 1 or layer.bidirectional:
             what = "bidirectional" if layer.bidirectional else f"a stack of {layer.num_layers} layers"
             raise ValueError(
-                f"the theory covers one {layer.mode} layer in one direction, but this one is {what}; pass its cells one "
-                "by one"
+                f"the theory covers one {layer.mode} layer in one direction, but this one is {what}; pass its cells "
+                "one by one"
             )
         first = layer.cells[0]
         assert isinstance(first, Cell)
