@@ -1,4 +1,4 @@
-"""Theorem 1 as a construction: what the associated LRC keeps, and what its certificate reports."""
+"""Theorem 1 as a construction: the associated LRC and its certificate."""
 
 import pytest
 import torch
@@ -83,7 +83,7 @@ def test_gap_is_seen_where_the_bounds_round_to_one_number() -> None:
 
 
 def test_theorem_1_orders_bounds_and_not_the_constants_themselves() -> None:
-    """A finding: without synapses the STC contracts by 1 - sigma(g_l), its LRC by 1 - eps sigma(g_l) only."""
+    """Without synapses, the STC contracts by 1 - sigma(g_l), but its LRC only by 1 - eps sigma(g_l)."""
     stc = lrcnet.STCCell(0, 1, solver="euler", unfolds=1, input_map=False, dtype=torch.float64)
     stc.load_circuit(
         {n: torch.full_like(v, float(n in ("g_l", "e_l"))) for n, v in stc.circuit().items() if v is not None}
@@ -116,18 +116,18 @@ def test_what_is_no_stc_is_refused() -> None:
 
 def test_damping_shows_an_elastance_between_0_and_1() -> None:
     layer = lrcnet.LRCU(2, 4, dtype=torch.float64)
-    shown = damping(layer, Domain((-1.0, 1.0), (-20.0, 20.0)), unit=1, channel=1, points=41)
-    assert shown.stc.shape == shown.lrc.shape == shown.elastance.shape == (41, 41)
-    assert bool(((shown.elastance >= 0) & (shown.elastance <= 1)).all())
-    torch.testing.assert_close(shown.lrc, shown.elastance * shown.stc)
-    assert bool((shown.lrc.abs() <= shown.stc.abs()).all())
+    sweep = damping(layer, Domain((-1.0, 1.0), (-20.0, 20.0)), unit=1, channel=1, points=41)
+    assert sweep.stc.shape == sweep.lrc.shape == sweep.elastance.shape == (41, 41)
+    assert bool(((sweep.elastance >= 0) & (sweep.elastance <= 1)).all())
+    torch.testing.assert_close(sweep.lrc, sweep.elastance * sweep.stc)
+    assert bool((sweep.lrc.abs() <= sweep.stc.abs()).all())
     # In an input- and state-dependent way: the elastance varies along both axes.
-    assert float(shown.elastance.std(0).max()) > 1e-4
-    assert float(shown.elastance.std(1).max()) > 1e-4
+    assert float(sweep.elastance.std(0).max()) > 1e-4
+    assert float(sweep.elastance.std(1).max()) > 1e-4
     h = torch.zeros(1, 4, dtype=torch.float64)
-    h[0, 1] = shown.states[3]
-    slope = layer.cells[0].derivative(torch.tensor([[0.0, shown.inputs[7]]], dtype=torch.float64), h)
-    assert shown.lrc[3, 7].item() == pytest.approx(slope[0, 1].item())
+    h[0, 1] = sweep.states[3]
+    slope = layer.cells[0].derivative(torch.tensor([[0.0, sweep.inputs[7]]], dtype=torch.float64), h)
+    assert sweep.lrc[3, 7].item() == pytest.approx(slope[0, 1].item())
     assert damping(lrcnet.LRCUCell(0, 4), Domain((-1.0, 1.0))).stc.shape == (101, 1)
     with pytest.raises(ValueError, match="needs a model with an elastance"):
         damping(lrcnet.STC(2, 4), BOX)

@@ -30,7 +30,7 @@ def names(layer: torch.nn.Module) -> str:
 
 @pytest.mark.parametrize("layer", MODELS, ids=names)
 def test_jacobian_agrees_with_finite_differences(layer: torch.nn.Module) -> None:
-    """Central differences of the layer's own step, output map included; their error is about 1e-9."""
+    """Compute central differences of the layer's own step, output map included; their error is about 1e-9."""
     readout = torch.nn.Linear(4, 2, dtype=torch.float64)
     network = read_model((layer, readout))
     y, width = torch.randn(6, 7, dtype=torch.float64), 1e-5
@@ -42,10 +42,10 @@ def test_jacobian_agrees_with_finite_differences(layer: torch.nn.Module) -> None
             return readout(layer.step(y[:, 4:], y[None, :, :4].contiguous(), dt if takes_dt else None)[0])
 
     columns = [(output(y + width * e) - output(y - width * e)) / (2 * width) for e in torch.eye(7, dtype=torch.float64)]
-    found = output_jacobian(network, y[:, :4], y[:, 4:], dt)
-    torch.testing.assert_close(found, torch.stack(columns, -1), rtol=1e-6, atol=1e-8)
+    jacobian = output_jacobian(network, y[:, :4], y[:, 4:], dt)
+    torch.testing.assert_close(jacobian, torch.stack(columns, -1), rtol=1e-6, atol=1e-8)
     norms = spectral_norms(network, y[:, :4], y[:, 4:], dt)
-    torch.testing.assert_close(norms, torch.linalg.matrix_norm(found, 2))
+    torch.testing.assert_close(norms, torch.linalg.matrix_norm(jacobian, 2))
 
 
 @pytest.mark.parametrize("layer", MODELS[:7], ids=names)
@@ -66,24 +66,24 @@ def test_ascent_beats_random_search_and_stays_in_the_box() -> None:
     layer = lrcnet.LRCU(4, 6, dtype=torch.float64)
     box = Domain((-0.4, 0.4), (-1.0, 1.0))
     network = read_model(layer)
-    found = empirical_lipschitz(layer, domain=box)
+    measured = empirical_lipschitz(layer, domain=box)
     y = torch.rand(5000, 10, dtype=torch.float64) * 2 - 1
     y[:, :6] *= 0.4
     random = spectral_norms(network, y[:, :6], y[:, 6:], torch.ones(5000, dtype=torch.float64)).max()
-    assert found.value > float(random)
-    assert bool((found.state.abs() <= 0.4).all())
-    assert bool((found.inputs.abs() <= 1).all())
-    again = empirical_lipschitz(layer, (found.state.unsqueeze(0), found.inputs.unsqueeze(0)))
-    assert again.value == pytest.approx(found.value, rel=1e-12)
-    assert empirical_lipschitz(layer, domain=box).value == found.value
+    assert measured.value > float(random)
+    assert bool((measured.state.abs() <= 0.4).all())
+    assert bool((measured.inputs.abs() <= 1).all())
+    again = empirical_lipschitz(layer, (measured.state.unsqueeze(0), measured.inputs.unsqueeze(0)))
+    assert again.value == pytest.approx(measured.value, rel=1e-12)
+    assert empirical_lipschitz(layer, domain=box).value == measured.value
 
 
 def test_ascent_starts_from_the_data_too() -> None:
     layer, box = lrcnet.LRCU(4, 6), Domain((-0.4, 0.4), (-1.0, 1.0))
     best = empirical_lipschitz(layer, domain=box)
     point = (best.state.unsqueeze(0), best.inputs.unsqueeze(0))
-    found = empirical_lipschitz(layer, point, domain=box, starts=1, steps=0)
-    assert found.over_data == found.by_ascent == found.value == pytest.approx(best.value)
+    measured = empirical_lipschitz(layer, point, domain=box, starts=1, steps=0)
+    assert measured.over_data == measured.by_ascent == measured.value == pytest.approx(best.value)
     elsewhere = Domain((-0.4, 0.4), (3.0, 4.0))
     outside = empirical_lipschitz(layer, point, domain=elsewhere, starts=1, steps=0)
     assert outside.by_ascent == empirical_lipschitz(layer, domain=elsewhere, starts=1, steps=0).value
