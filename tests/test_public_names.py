@@ -119,3 +119,15 @@ def test_layers_pickle_into_an_interpreter_that_has_not_imported_lrcnet(tmp_path
     module, total = run_python(code).split()
     assert module == "lrcnet.layers"
     assert float(total) == pytest.approx(float(layer(x)[0].sum().detach()))
+
+
+@pytest.mark.skipif(lrcnet.kernels.unavailable() is not None, reason="the fused kernels are not built")
+def test_importing_the_kernels_registers_the_operators_of_exported_programs(tmp_path: Path) -> None:
+    layer, x = lrcnet.LRCU(3, 5).eval(), torch.randn(4, 2, 3)
+    file = tmp_path / "layer.pt2"
+    torch.export.save(torch.export.export(layer, (x,)), file)
+    code = (
+        f"import lrcnet.kernels, torch; program = torch.export.load({str(file)!r}); "
+        "print('lrcnet.scan' in str(program.graph))"
+    )
+    assert run_python(code) == "True"

@@ -2,6 +2,9 @@
 
 Importing the package is light: each public name is imported from its module when it is first used, so that
 `lrcnet --help` does not wait for torch. Type checkers and editors read the imports below instead.
+
+The fused operators are registered with torch on first use of a layer too. A process that only loads a program saved by
+torch.export has to `import lrcnet.kernels` before it does so.
 """
 
 import importlib
