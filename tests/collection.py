@@ -1,4 +1,4 @@
-"""Every layer and cell the laws run on, each named configuration once; a new member of CELLS joins by itself."""
+"""The layers and cells for which the laws are tested, by name; a new member of CELLS is included automatically."""
 
 from collections.abc import Callable
 from typing import Any
@@ -31,7 +31,7 @@ def base_name(name: str) -> str:
 
 
 def make_layer(name: str, input_size: int = 3, hidden_size: int = 4, **options: Any) -> Any:
-    """A float64 layer on the plain loop, so that laws of the equation are not laws of one kernel."""
+    """Build a float64 layer on the plain loop, so that the laws test the equation and not one kernel."""
     options = {"dtype": torch.float64, **EXTRA.get(name, {}), **options}
     if base_name(name) in ("ltc", "stc", "lrc", "lrcu"):
         options.setdefault("backend", "reference")
@@ -44,7 +44,7 @@ def make_cell(name: str, input_size: int = 3, hidden_size: int = 4, **options: A
 
 
 def state_map(function: Callable[[Tensor], Tensor], state: Any) -> Any:
-    """Apply to a state, be it a tensor or an LSTM's pair."""
+    """Apply a function to a state, which is a tensor or an LSTM's pair."""
     return tuple(map(function, state)) if isinstance(state, tuple) else function(state)
 
 

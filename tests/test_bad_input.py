@@ -1,4 +1,4 @@
-"""Every public edge answers bad input with one sentence: what must hold, what was given, what to do."""
+"""Every public function answers bad input with a message: the requirement, the given value, and a fix."""
 
 import pytest
 import torch

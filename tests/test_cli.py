@@ -41,9 +41,9 @@ def test_the_package_runs_as_a_module() -> None:
 
 def test_errors_are_one_line_and_an_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["data", "get", "nothing"]) == 1
-    shown = capsys.readouterr().err
-    assert shown.startswith("lrcnet data: ")
-    assert shown.count("\n") == 1
+    output = capsys.readouterr().err
+    assert output.startswith("lrcnet data: ")
+    assert output.count("\n") == 1
     with pytest.raises(SystemExit) as stop:
         main(["fly"])
     assert stop.value.code == 2
@@ -51,23 +51,26 @@ def test_errors_are_one_line_and_an_exit_code(capsys: pytest.CaptureFixture[str]
 
 def test_data_list_names_every_task(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["data", "list"]) == 0
-    shown = capsys.readouterr().out
-    assert all(name in shown for name in ("person", "imdb", "psmnist"))
+    output = capsys.readouterr().out
+    assert all(name in output for name in ("person", "imdb", "psmnist"))
 
 
-def test_help_is_light() -> None:
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["bench", "--help"]], ids=" ".join)
+def test_help_imports_neither_torch_nor_any_other_package(arguments: list[str]) -> None:
     code = (
-        "import sys; from lrcnet.cli import build_parser; build_parser(); "
-        "print([m for m in ('matplotlib', 'lightning', 'torchdiffeq', 'ray', 'pooch') if m in sys.modules])"
+        "import sys, atexit; before = set(sys.modules); "
+        "new = lambda: {m.split('.')[0] for m in set(sys.modules) - before} - set(sys.stdlib_module_names); "
+        "atexit.register(lambda: print('imported:', [m for m in sorted(new()) if not m.startswith('lrcnet')])); "
+        f"from lrcnet.cli import main; main({arguments})"
     )
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert shown.strip() == "[]"
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert output.splitlines()[-1] == "imported: []"
 
 
 def test_demo_trains_and_draws(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo", "--out", str(tmp_path), "--iterations", "4"]) == 0
-    shown = capsys.readouterr().out
-    assert "0.009 ± 0.004" in shown
+    output = capsys.readouterr().out
+    assert "0.009 ± 0.004" in output
     assert (tmp_path / "trajectories.png").stat().st_size > 10_000
     assert main(["demo", "--out", str(tmp_path), "--iterations", "4"]) == 0, "finished runs are read, not trained again"
-    assert capsys.readouterr().out == shown
+    assert capsys.readouterr().out == output

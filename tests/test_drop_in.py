@@ -119,9 +119,9 @@ def test_layers_have_torchs_signature_and_attributes(name: str) -> None:
 
 
 def test_contract_of_the_lrcu_signature() -> None:
-    shown = {name: p.default for name, p in inspect.signature(lrcnet.LRCU).parameters.items()}
+    defaults = {name: p.default for name, p in inspect.signature(lrcnet.LRCU).parameters.items()}
     for name, default in (("input_map", True), ("output_map", False), ("negative_dt", "error"), ("backend", "auto")):
-        assert shown[name] == default
+        assert defaults[name] == default
     assert lrcnet.LRCU(3, 4).cells[0].elastance == "symmetric"
     solvers = {
         name: (c.solver, c.unfolds) for name in ("ltc", "stc", "lrc", "lrcu") for c in [lrcnet.CELLS[name](3, 4)]

@@ -13,7 +13,7 @@ MODELS = [(lrcnet.STC, {}), (lrcnet.LRC, {"elastance": "symmetric"}), (lrcnet.LR
 def run_inside_the_box(
     model: int, solver: str, unfolds: int, largest_dt: float, scale: float, seed: int
 ) -> torch.Tensor:
-    """|h| / (2 |e_l|) along a run that starts inside the box."""
+    """Return |h| / (2 |e_l|) along a run that starts inside the box."""
     torch.manual_seed(seed)
     layer_type, options = MODELS[model]
     layer = layer_type(2, 4, solver=solver, unfolds=unfolds, dtype=torch.float64, backend="reference", **options)

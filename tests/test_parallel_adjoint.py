@@ -19,19 +19,19 @@ def _lrc_without_kernels(size: int) -> lrcnet.LRCField:
 def test_gradients_equal_those_of_the_plain_loop(
     field_type: Callable[[int], torch.nn.Module], size: int, solver: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # torchdiffeq differentiates through its choice of the first step, and through no other's.
+    # torchdiffeq differentiates through its choice of the first step size, but not of the later ones.
     chosen = torch.no_grad()(rk_common._select_initial_step)
     monkeypatch.setattr(rk_common, "_select_initial_step", chosen)
     field = field_type(size).double()
     times = torch.cumsum(torch.rand(9, dtype=torch.float64), 0)
     y0 = torch.randn(5, size, dtype=torch.float64, requires_grad=True)
     weights = torch.randn(9, 5, size, dtype=torch.float64)
-    found = []
+    results = []
     for backend in ("auto", "reference"):
         states = lrcnet.NeuralODE(field, solver=solver, backend=backend)(y0, times)
         gradients = torch.autograd.grad((weights * states.sin()).sum(), [y0, *field.parameters()])
-        found.append((states, gradients))
-    torch.testing.assert_close(found[0], found[1], rtol=1e-10, atol=1e-12)
+        results.append((states, gradients))
+    torch.testing.assert_close(results[0], results[1], rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("spread", [1.0, 4.0])
@@ -47,8 +47,8 @@ def test_the_choice_of_the_first_step_matters_less_than_the_solvers_error(spread
         model = lrcnet.NeuralODE(
             field, backend=backend, relative_tolerance=tolerance, absolute_tolerance=tolerance / 100
         )
-        found = torch.autograd.grad(model(y0, times).square().sum(), list(field.parameters()))
-        return torch.cat([part.flatten() for part in found])
+        gradients = torch.autograd.grad(model(y0, times).square().sum(), list(field.parameters()))
+        return torch.cat([gradient.flatten() for gradient in gradients])
 
     ours, theirs, exact = gradient("auto", 1e-5), gradient("reference", 1e-5), gradient("reference", 1e-12)
     assert (ours - theirs).norm() < 0.1 * (theirs - exact).norm()
@@ -129,13 +129,13 @@ def test_a_second_derivative_is_refused_or_right() -> None:
 
 def test_many_states_at_once_have_the_reference_slopes_and_gradients():
     y = torch.randn(100, 2, dtype=torch.float64)
-    found = []
+    results = []
     for backend in ("auto", "reference"):
         torch.manual_seed(3)
         field = lrcnet.LRCField(2, backend=backend).double()
         points = y.clone().requires_grad_()
         slopes = field(0.0, points)
         slopes.square().sum().backward()
-        found.append([slopes.detach(), points.grad, *(p.grad for p in field.parameters())])
-    for ours, theirs in zip(*found, strict=True):
+        results.append([slopes.detach(), points.grad, *(p.grad for p in field.parameters())])
+    for ours, theirs in zip(*results, strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-12)

@@ -16,11 +16,11 @@ FIXED = [name for name in SOLVERS if name != "dopri5"]
 
 
 def held_cell(solver: str, unfolds: int) -> tuple[lrcnet.LRCCell, torch.Tensor, torch.Tensor]:
-    """An LRC under a held input, the same one whatever the solver."""
+    """Build an LRC and a held input that are the same for every solver."""
     torch.manual_seed(3)
     cell = lrcnet.LRCCell(2, 6, solver=solver, unfolds=unfolds, dtype=torch.float64)
     circuit = cell.circuit()
-    # Leak potentials of order one, so that the dynamics are not drowned by rounding at the smallest steps.
+    # Leak potentials of order one, so that the dynamics are not hidden by rounding at the smallest steps.
     cell.load_circuit({**circuit, "e_l": circuit["e_l"] * 10})
     return cell, torch.tensor([[0.3, -0.8]], dtype=torch.float64), torch.linspace(-1, 1, 6, dtype=torch.float64)[None]
 
@@ -143,7 +143,7 @@ def test_fields_may_depend_on_time() -> None:
 
 
 class Operators(TorchDispatchMode):
-    """Counts the fused operators that run under it."""
+    """A dispatch mode that counts the fused operators that run inside it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -168,13 +168,13 @@ def test_runge_kutta_takes_its_stages_from_the_fused_kernel(
     plain.load_state_dict(fused.state_dict())
     x = torch.randn(5, 12, 3, dtype=torch.float64, requires_grad=True)
     dt = torch.rand(5, 12, dtype=torch.float64, requires_grad=True)
-    found = []
+    results = []
     for layer in (fused, plain):
         with Operators() as operators:
             output, _ = layer(x, dt=dt)
         assert operators.forward == (5 * stages if layer is fused else 0)
-        found.append((output, *torch.autograd.grad(output.square().sum(), [x, dt, *layer.parameters()])))
-    for ours, theirs in zip(*found, strict=True):
+        results.append((output, *torch.autograd.grad(output.square().sum(), [x, dt, *layer.parameters()])))
+    for ours, theirs in zip(*results, strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-11, atol=1e-12)
     one_by_one = fused.cells[0](x[0], dt=dt[0])
-    torch.testing.assert_close(one_by_one, found[1][0][0], rtol=1e-11, atol=1e-12)
+    torch.testing.assert_close(one_by_one, results[1][0][0], rtol=1e-11, atol=1e-12)

@@ -1,12 +1,12 @@
 """Every tolerance of the core tests, with its reason."""
 
-# Our float64 code against the NumPy transcription: both round, in another order, over tens of steps.
+# Our float64 code against the NumPy transcription: both round, but in different orders, over tens of steps.
 TRANSCRIPTION = 1e-12
-# The same computation cut up differently (chunks, batches, directions) in float64.
+# The same computation divided differently (chunks, batches, directions) in float64.
 REARRANGED = 1e-12
 # A batch with its own dt per sample against its samples alone, fixed-step solvers.
 PER_SAMPLE_DT = 1e-10
-# The adaptive solver controls its error over the whole batch: what its tolerances allow, with room for T steps.
+# The adaptive solver controls its error over the whole batch: the error that its tolerances allow over T steps.
 ADAPTIVE = 1e-6
 # The measured order of convergence of a solver.
 ORDER = 0.2

@@ -1,16 +1,37 @@
-"""Liquid recurrent networks for PyTorch: LTC, STC, LRC and LRCU, shaped like torch.nn.GRU."""
+"""Liquid recurrent networks for PyTorch: LTC, STC, LRC and LRCU, shaped like torch.nn.GRU.
 
-from typing import Any
+Importing the package is light: each public name is imported from its module when it is first used, so that
+`lrcnet --help` does not wait for torch. Type checkers and editors read the imports below instead.
 
-from lrcnet.cells import CELLS, CTRNNCell, GRUCell, GRUODECell, LRCCell, LRCUCell, LSTMCell, LTCCell, MGUCell, STCCell
-from lrcnet.constraints import project_
-from lrcnet.environment import info
-from lrcnet.errors import DivergenceError, DivergenceWarning
-from lrcnet.layers import CTRNN, GRUODE, LRC, LRCU, LTC, MGU, STC
-from lrcnet.neural_ode import LRCField, MLPField, NeuralODE
-from lrcnet.solvers import SOLVERS
-from lrcnet.torch_layers import GRU, LSTM
+The fused operators are registered with torch on first use of a layer too. A process that only loads a program saved by
+torch.export has to `import lrcnet.kernels` before it does so.
+"""
+
+import importlib
+from typing import TYPE_CHECKING
+
 from lrcnet.version import __version__
+
+if TYPE_CHECKING:
+    from lrcnet.cells import (
+        CELLS,
+        CTRNNCell,
+        GRUCell,
+        GRUODECell,
+        LRCCell,
+        LRCUCell,
+        LSTMCell,
+        LTCCell,
+        MGUCell,
+        STCCell,
+    )
+    from lrcnet.constraints import project_
+    from lrcnet.environment import info
+    from lrcnet.errors import DivergenceError, DivergenceWarning
+    from lrcnet.layers import CTRNN, GRUODE, LAYERS, LRC, LRCU, LTC, MGU, STC
+    from lrcnet.neural_ode import LRCField, MLPField, NeuralODE
+    from lrcnet.solvers import SOLVERS
+    from lrcnet.torch_layers import GRU, LSTM
 
 __all__ = [
     "CELLS",
@@ -44,14 +65,41 @@ __all__ = [
     "project_",
 ]
 
-LAYERS: dict[str, Any] = {
-    "ltc": LTC,
-    "stc": STC,
-    "lrc": LRC,
-    "lrcu": LRCU,
-    "mgu": MGU,
-    "lstm": LSTM,
-    "gru": GRU,
-    "ctrnn": CTRNN,
-    "gru-ode": GRUODE,
+# The public names of each module; a test compares this table with the imports above.
+_PUBLIC = {
+    "cells": (
+        "CELLS",
+        *("CTRNNCell", "GRUCell", "GRUODECell", "LRCCell", "LRCUCell", "LSTMCell", "LTCCell", "MGUCell", "STCCell"),
+    ),
+    "constraints": ("project_",),
+    "environment": ("info",),
+    "errors": ("DivergenceError", "DivergenceWarning"),
+    "layers": ("CTRNN", "GRUODE", "LAYERS", "LRC", "LRCU", "LTC", "MGU", "STC"),
+    "neural_ode": ("LRCField", "MLPField", "NeuralODE"),
+    "solvers": ("SOLVERS",),
+    "torch_layers": ("GRU", "LSTM"),
 }
+_HOMES = {name: module for module, names in _PUBLIC.items() for name in names}
+
+
+# Hidden from type checkers, which would otherwise accept any name: they read the imports above.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """Import a public name, or a module of the package, when it is first used."""
+        if name in _HOMES:
+            value = getattr(importlib.import_module(f"lrcnet.{_HOMES[name]}"), name)
+            globals()[name] = value
+            return value
+        if not name.startswith("_"):
+            try:
+                return importlib.import_module(f"lrcnet.{name}")
+            except ModuleNotFoundError as error:
+                # If a module of the package exists but needs another package, the user must learn which one.
+                if error.name != f"lrcnet.{name}":
+                    raise
+        raise AttributeError(f"module 'lrcnet' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,4 +1,4 @@
-"""`python -m lrcnet`: the command line, for those whose scripts folder is not on the path."""
+"""`python -m lrcnet`: the command line, for machines where the folder of scripts is not on the path."""
 
 from lrcnet.cli import main
 

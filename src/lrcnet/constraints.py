@@ -1,7 +1,8 @@
-"""Sign constraints: parameters that must stay non-negative, in forward, in backward and at rest.
+"""Sign constraints: parameters that must not be negative, in the forward pass, the backward pass and in storage.
 
-A module that owns such parameters derives from `Constrained` and reads them through `nonnegative`, so that forward
-computes with max(value, 0) whatever an optimiser wrote. `project_` writes those values back.
+A module that owns such parameters derives from `Constrained` and reads them through `nonnegative`, so that the forward
+pass computes with max(value, 0) even if an optimiser stored a negative value. `project_` writes the constrained values
+back.
 """
 
 from typing import Any, Literal, get_args
@@ -15,7 +16,7 @@ CONSTRAINTS: tuple[str, ...] = get_args(Constraint)
 
 
 class _Clamp(torch.autograd.Function):
-    """max(value, 0) whose gradient still reaches a negative value when it would raise it."""
+    """max(value, 0), but a negative value still receives the gradients that would increase it."""
 
     generate_vmap_rule = True
 
@@ -31,13 +32,13 @@ class _Clamp(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Tensor) -> Tensor:
         (value,) = ctx.saved_tensors
         (gradient,) = gradients
-        # Descent moves against the gradient: a negative gradient raises the value. Without this a parameter that a
-        # plain training loop pushed below zero would stay there for ever.
+        # Descent moves against the gradient, so a negative gradient increases the value. Without this exception, a
+        # parameter that a plain training loop pushed below zero would stay there for ever.
         return torch.where((value >= 0) | (gradient < 0), gradient, torch.zeros_like(gradient))
 
 
 def nonnegative(raw: Tensor, constraint: str) -> Tensor:
-    """The value >= 0 that a raw parameter stands for."""
+    """Return the value >= 0 that a raw parameter represents."""
     if constraint == "softplus":
         return functional.softplus(raw)
     clamped: Tensor = _Clamp.apply(raw)  # type: ignore[no-untyped-call]
@@ -45,7 +46,7 @@ def nonnegative(raw: Tensor, constraint: str) -> Tensor:
 
 
 def raw_from_value(value: Tensor, constraint: str) -> Tensor:
-    """The raw parameter that stands for a value >= 0; under softplus, 0 becomes the smallest normal number."""
+    """Return the raw parameter that represents a value >= 0; under softplus, 0 becomes the smallest normal number."""
     if constraint == "clamp":
         return value
     value = value.clamp(min=torch.finfo(value.dtype).tiny)
@@ -54,7 +55,7 @@ def raw_from_value(value: Tensor, constraint: str) -> Tensor:
 
 
 class Constrained(nn.Module):
-    """A module some of whose parameters must not be negative: the names are in `nonnegative_parameters`."""
+    """A module with parameters that must not be negative; `nonnegative_parameters` has their names."""
 
     constraint: str = "clamp"
     nonnegative_parameters: tuple[str, ...] = ()
@@ -62,10 +63,10 @@ class Constrained(nn.Module):
 
 @torch.no_grad()
 def project_(module: nn.Module) -> nn.Module:
-    """Write every constrained parameter of a module back into its allowed range, in place; returns the module.
+    """Set every constrained parameter of a module to its nearest allowed value, in place; returns the module.
 
-    Forward computes with the constrained values anyway; this keeps the stored ones from drifting away. Call it after
-    each optimiser step.
+    The forward pass uses the constrained values in any case; this keeps the stored values from drifting away. Call it
+    after each optimiser step.
 
     >>> layer = lrcnet.LRCU(3, 5)
     >>> optimiser = torch.optim.Adam(layer.parameters())

@@ -1,4 +1,4 @@
-"""What this installation can do here, and why not more."""
+"""A description of this installation: versions, threads, and whether the fused kernels can run."""
 
 import platform
 from typing import Any
@@ -10,7 +10,7 @@ from lrcnet.version import __version__
 
 
 def info() -> dict[str, Any]:
-    """Versions, threads, and the state of the fused kernels: what is compiled, what is used, and why not.
+    """Return versions, threads and the state of the fused kernels, with the reason if they cannot run.
 
     >>> sorted(lrcnet.info())
     ['kernels', 'lrcnet', 'machine', 'python', 'threads', 'torch']

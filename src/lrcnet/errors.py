@@ -1,21 +1,21 @@
-"""Errors and warnings of the library, and the few argument checks that everything public shares."""
+"""Errors and warnings of the library, and the argument checks that its public functions share."""
 
 from collections.abc import Iterable
 
 
 class DivergenceError(RuntimeError):
-    """A state, a loss or a trajectory left the finite numbers."""
+    """A state, a loss or a trajectory became infinite or NaN."""
 
 
 class DivergenceWarning(RuntimeWarning):
-    """A finite input gave a non-finite state."""
+    """A finite input led to a state that is infinite or NaN."""
 
 
 def one_of(what: str, given: str, valid: Iterable[str]) -> str:
-    """`given`, if it is one of the valid names.
+    """Return `given` if it is one of the valid names.
 
     Raises:
-        ValueError: otherwise; the message lists the valid names.
+        ValueError: if it is not; the message lists the valid names.
     """
     names = tuple(valid)
     if given not in names:
@@ -24,7 +24,7 @@ def one_of(what: str, given: str, valid: Iterable[str]) -> str:
 
 
 def positive_size(what: str, given: int, least: int = 1) -> int:
-    """`given`, if it is a whole number of at least `least`.
+    """Return `given` if it is a whole number of at least `least`.
 
     Raises:
         TypeError: if it is not an int (a bool is not one).

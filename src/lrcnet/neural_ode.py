@@ -1,24 +1,27 @@
-"""Neural ODEs: vector fields to learn, and their roll-outs.
+"""Neural ODEs: vector fields that can be trained, and their roll-outs.
 
 Axes: B batch, N times, d state dimensions, m hidden units.
 """
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from lrcnet.cells import LRCCell, LTCCell, STCCell
 from lrcnet.cells.base import values_are_readable
+from lrcnet.constraints import Constraint
 from lrcnet.errors import DivergenceError, one_of, positive_size
+from lrcnet.liquid import Elastance, Parametrisation
+from lrcnet.options import Backend
 from lrcnet.parallel_adjoint import LARGEST_STATE, roll_out
-from lrcnet.solvers import FIELD_SOLVERS, VectorField, solve
+from lrcnet.solvers import FIELD_SOLVERS, FieldSolverName, VectorField, solve
 
 
 class MLPField(nn.Module):
-    """dy/dt = MLP(y), the paper's baseline: d-32-32-d with tanh, weights from N(0, 0.1), zero biases.
+    """dy/dt = MLP(y), the paper's baseline: d-32-32-d with tanh, weights from N(0, 0.1), biases 0.
 
     >>> lrcnet.MLPField(2)(0.0, torch.randn(16, 2)).shape
     torch.Size([16, 2])
@@ -36,14 +39,14 @@ class MLPField(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Weights from a normal distribution of standard deviation 0.1, zero biases."""
+        """Draw weights from a normal distribution of standard deviation 0.1; set biases to 0."""
         for layer in self.net:
             if isinstance(layer, nn.Linear):
                 nn.init.normal_(layer.weight, std=0.1)
                 nn.init.zeros_(layer.bias)
 
     def bind(self) -> VectorField:
-        """The field past its modules' own calls, which cost as much as the arithmetic of layers so small."""
+        """Return the field without module calls, which cost as much as the arithmetic of layers this small."""
         layers = [layer.forward for layer in self.net]
 
         def field(t: Any, y: Tensor) -> Tensor:
@@ -54,20 +57,20 @@ class MLPField(nn.Module):
         return field
 
     def forward(self, t: Any, y: Tensor) -> Tensor:
-        """dy/dt at states y (B, d); t is ignored."""
+        """Return dy/dt at states y (B, d); t is ignored."""
         return self.bind()(t, y)
 
 
 class LRCField(nn.Module):
-    """dy/dt = W_out LRC'(W_in y + b_in) + b_out: the LRC right-hand side between two linear maps.
+    """dy/dt = W_out LRC'(W_in y + b_in) + b_out: the right-hand side of an LRC between two linear maps.
 
-    LRC' is Eq. 3 with the mapped state as its state and no input.
+    LRC' is Eq. 3 without input; its state is the mapped state W_in y + b_in.
 
     Args:
         size: d.
         units: m, 16 in the paper.
-        elastance: "symmetric", "asymmetric" or "none" (then it is an STC).
-        saturated: False makes it an LTC, with elastance "none".
+        elastance: "symmetric", "asymmetric" or "none"; "none" makes it an STC.
+        saturated: False makes it an LTC, which needs elastance "none".
         parametrisation, constraint, backend: see `LiquidCell`.
 
     >>> field = lrcnet.LRCField(2)
@@ -82,11 +85,11 @@ class LRCField(nn.Module):
         size: int,
         units: int = 16,
         *,
-        elastance: str = "symmetric",
+        elastance: Elastance = "symmetric",
         saturated: bool = True,
-        parametrisation: str = "ab",
-        constraint: str = "clamp",
-        backend: str = "auto",
+        parametrisation: Parametrisation = "ab",
+        constraint: Constraint = "clamp",
+        backend: Backend = "auto",
     ) -> None:
         super().__init__()
         if not saturated and elastance != "none":
@@ -107,7 +110,7 @@ class LRCField(nn.Module):
         )
 
     def bind(self) -> VectorField:
-        """The field with its constraints applied once, for a whole roll-out."""
+        """Apply the constraints once and return the field, for a whole roll-out."""
         derivative = self.liquid.bind_derivative()
         into, out = (self.into.weight, self.into.bias), (self.out.weight, self.out.bias)
 
@@ -117,7 +120,7 @@ class LRCField(nn.Module):
         return field
 
     def forward(self, t: Any, y: Tensor) -> Tensor:
-        """dy/dt at states y (B, d); t is ignored."""
+        """Return dy/dt at states y (B, d); t is ignored."""
         return self.bind()(t, y)
 
 
@@ -125,11 +128,12 @@ class NeuralODE(nn.Module):
     """The roll-out of any vector field f(t, y), a module or a function.
 
     Args:
-        field: called as field(t, y) -> dy/dt; if it has `bind()`, that is called once per roll-out and its answer used.
+        field: called as field(t, y) -> dy/dt; if it has a method `bind()`, each roll-out calls that once and uses the
+            field it returns.
         solver: "euler", "heun", "rk4" (one step per interval of the given times), or "dopri5" (adaptive).
-        relative_tolerance, absolute_tolerance: of the adaptive solver.
-        backend: "auto" takes the gradients of a roll-out of a small autonomous field for all its points at once;
-            "reference" is the plain loop, differentiable more than once.
+        relative_tolerance, absolute_tolerance: tolerances of the adaptive solver.
+        backend: "auto" computes the gradients of a small autonomous field for all points of a roll-out at once;
+            "reference" is the plain loop, which can be differentiated more than once.
 
     >>> model = lrcnet.NeuralODE(lrcnet.LRCField(2), solver="euler")
     >>> model(torch.randn(16, 2), torch.linspace(0, 1, 5)).shape
@@ -140,10 +144,10 @@ class NeuralODE(nn.Module):
         self,
         field: nn.Module | Callable[[Any, Tensor], Tensor],
         *,
-        solver: str = "dopri5",
+        solver: FieldSolverName = "dopri5",
         relative_tolerance: float = 1e-7,
         absolute_tolerance: float = 1e-9,
-        backend: str = "auto",
+        backend: Literal["auto", "reference"] = "auto",
     ) -> None:
         super().__init__()
         self.field = field
@@ -152,22 +156,24 @@ class NeuralODE(nn.Module):
         self.absolute_tolerance = absolute_tolerance
         self.backend = one_of("backend", backend, ("auto", "reference"))
 
-    def forward(self, y0: Tensor, t: Tensor, *, solver: str | None = None) -> Tensor:
-        """States (N, B, d) at the times t (N,), from y0 (B, d) at t[0].
+    def forward(self, y0: Tensor, t: Tensor, *, solver: FieldSolverName | None = None) -> Tensor:
+        """Return the states (N, B, d) at the times t (N,), from y0 (B, d) at t[0].
 
         Args:
-            solver: use this one for this roll-out, e.g. to test a model with another solver than it was trained with.
+            y0: (B, d), the initial states.
+            t: (N,), the times.
+            solver: the solver of this roll-out, e.g. to test a model with a solver that it was not trained with.
 
         Raises:
-            DivergenceError: if the trajectory leaves the finite numbers although y0 is finite.
+            DivergenceError: if the trajectory becomes infinite or NaN although y0 is finite.
         """
         if not isinstance(t, Tensor) or t.dim() != 1:
-            raise ValueError(f"t must be a tensor of 1 dimension, the times, but is {_described(t)}")
+            raise ValueError(f"t must be a tensor of 1 dimension, the times, but is {_describe(t)}")
         if not y0.is_floating_point():
             raise ValueError(f"y0 must be floating point, but is {y0.dtype}; convert it")
         bind = getattr(self.field, "bind", None)
         field = self.field if bind is None else bind()
-        states = (roll_out if self._in_parallel(y0, t) else solve)(
+        states = (roll_out if self._can_run_in_parallel(y0, t) else solve)(
             solver or self.solver,
             field,
             y0,
@@ -175,11 +181,11 @@ class NeuralODE(nn.Module):
             relative_tolerance=self.relative_tolerance,
             absolute_tolerance=self.absolute_tolerance,
         )
-        _refuse_divergence(states)
+        _raise_if_diverged(states)
         return states
 
-    def _in_parallel(self, y0: Tensor, t: Tensor) -> bool:
-        """Whether the gradients can be had for all points at once: see `lrcnet.parallel_adjoint`."""
+    def _can_run_in_parallel(self, y0: Tensor, t: Tensor) -> bool:
+        """Return whether the gradients can be computed for all points at once; see `lrcnet.parallel_adjoint`."""
         return (
             self.backend == "auto"
             and getattr(self.field, "autonomous", False)
@@ -190,7 +196,8 @@ class NeuralODE(nn.Module):
         )
 
 
-def _refuse_divergence(states: Tensor) -> None:
+def _raise_if_diverged(states: Tensor) -> None:
+    """Raise if the last of the states (N, B, d) is not finite although the first one is."""
     if not values_are_readable(states) or not states.numel() or bool(states[-1].isfinite().all()):
         return
     if not bool(states[0].isfinite().all()):
@@ -202,5 +209,6 @@ def _refuse_divergence(states: Tensor) -> None:
     )
 
 
-def _described(value: object) -> str:
+def _describe(value: object) -> str:
+    """Return the shape of a tensor, or the type of anything else, for a message."""
     return f"of shape {tuple(value.shape)}" if isinstance(value, Tensor) else f"a {type(value).__name__}"

@@ -1,4 +1,4 @@
-"""From what users pass to a layer (batch first, unbatched, packed, with dt) to one time-major form, and back.
+"""Conversion of a layer's input (batch first, unbatched, packed, with dt) to one time-major form, and back.
 
 Axes: T time, B batch, n inputs, m hidden units. dt_t is the time that passed before x_t.
 """
@@ -25,14 +25,14 @@ class Sequences:
     dt: float | Tensor
     lengths: Tensor | None
 
-    def backwards(self) -> "Sequences":
-        """The same readings from last to first: x_t then stands after the gap dt_{t+1}, the last one after dt_0."""
+    def reverse(self) -> "Sequences":
+        """Order the readings from last to first: x_t then follows the gap dt_{t+1}, the last reading dt_0."""
         dt = self.dt
         if isinstance(dt, Tensor) and dt.shape[0]:
             steps = torch.arange(dt.shape[0], device=dt.device).unsqueeze(-1)
-            last = self._last().unsqueeze(0)
+            last = self._last_index().unsqueeze(0)
             dt = dt.gather(0, torch.where(steps < last, steps + 1, torch.zeros_like(steps)).expand_as(dt))
-            # Padding keeps dt = 0, which holds an ODE's state.
+            # Padding keeps dt = 0, which leaves the state of an ODE unchanged.
             dt = torch.where(steps <= last, dt, torch.zeros_like(dt)) if self.lengths is not None else dt
             dt = self.flip(dt)
         return Sequences(self.flip(self.x), dt, self.lengths)
@@ -42,19 +42,19 @@ class Sequences:
         if self.lengths is None:
             return values.flip(0)
         steps = torch.arange(values.shape[0], device=values.device).unsqueeze(-1)
-        last = self._last().unsqueeze(0)
+        last = self._last_index().unsqueeze(0)
         index = torch.where(steps <= last, last - steps, steps)
         return values.gather(0, index.reshape(*index.shape, *[1] * (values.dim() - 2)).expand_as(values))
 
-    def final(self, states: Tensor, start: Tensor) -> Tensor:
-        """The state (B, m) after each sequence's last step; the start where there is no step."""
+    def last_state(self, states: Tensor, start: Tensor) -> Tensor:
+        """Select the state (B, m) after each sequence's last step; a copy of `start` if there are no steps."""
         if not states.shape[0]:
             return start.clone()
         if self.lengths is None:
             return states[-1]
-        return states[self._last(), torch.arange(states.shape[1], device=states.device)]
+        return states[self._last_index(), torch.arange(states.shape[1], device=states.device)]
 
-    def _last(self) -> Tensor:
+    def _last_index(self) -> Tensor:
         if self.lengths is None:
             steps, batch = self.x.shape[:2]
             return torch.full((batch,), steps - 1, device=self.x.device)
@@ -63,14 +63,14 @@ class Sequences:
 
 @dataclass(frozen=True)
 class Layout:
-    """How the caller laid a batch out, so that the answer can be laid out the same way."""
+    """The layout of the caller's batch, in which the result is returned."""
 
     batch_first: bool
     batched: bool
     packed: PackedSequence | None
 
-    def leave(self, output: Tensor, lengths: Tensor | None) -> Tensor | PackedSequence:
-        """The output (T, B, features) in the caller's layout."""
+    def restore(self, output: Tensor, lengths: Tensor | None) -> Tensor | PackedSequence:
+        """Bring an output (T, B, features) into the caller's layout."""
         if self.packed is not None:
             assert lengths is not None
             data = pack_padded_sequence(output, lengths.cpu()).data
@@ -81,22 +81,22 @@ class Layout:
             return output.squeeze(1)
         return output.transpose(0, 1) if self.batch_first else output
 
-    def enter_state(self, state: Tensor) -> Tensor:
-        """A state (layers, B, m), or (layers, m) unbatched, with a batch axis and in the order of the sequences."""
+    def arrange_state(self, state: Tensor) -> Tensor:
+        """Give a state (layers, B, m), or (layers, m) unbatched, a batch axis and the order of the sequences."""
         if not self.batched:
             return state.unsqueeze(1)
         order = None if self.packed is None else self.packed.sorted_indices
         return state if order is None else state.index_select(1, order)
 
-    def leave_state(self, state: Tensor) -> Tensor:
-        """The inverse of `enter_state`."""
+    def restore_state(self, state: Tensor) -> Tensor:
+        """Undo `arrange_state`."""
         if not self.batched:
             return state.squeeze(1)
         order = None if self.packed is None else self.packed.unsorted_indices
         return state if order is None else state.index_select(1, order)
 
 
-def read(
+def read_input(
     owner: str, given: Tensor | PackedSequence, dt: Dt, *, features: int, like: Tensor, batch_first: bool, negative: str
 ) -> tuple[Sequences, Layout]:
     """Check an input and its dt, and bring both into the time-major form.
@@ -104,11 +104,11 @@ def read(
     Args:
         owner: the layer's name, for messages.
         given: (T, B, n), (B, T, n) if batch_first, (T, n) unbatched, or packed.
-        dt: None (1), a number, or one value per step laid out as the input; for packed input packed alike, or padded
-            in the caller's order.
-        features: n that the input must have.
-        like: a parameter, whose dtype and device the input must have.
-        negative: what to do about dt < 0: "error", "clamp" or "allow".
+        dt: None (1), a number, or one value per step in the layout of the input; for packed input, packed in the same
+            way or padded in the caller's order.
+        features: the number n of features that the input must have.
+        like: a parameter; the input must have its dtype and device.
+        negative: the treatment of dt < 0: "error", "clamp" or "allow".
     """
     if isinstance(given, PackedSequence):
         return _read_packed(owner, given, dt, features, like, batch_first, negative)
@@ -136,7 +136,7 @@ def _read_packed(
     if given.data.dim() != 2:
         raise ValueError(f"{owner} expects packed readings of 2 dimensions, but they have {given.data.dim()}")
     _check_features(owner, given.data, features, like)
-    # Without its indices a PackedSequence unpacks in its own, sorted order, which is the one to compute in.
+    # Without its indices, a PackedSequence is unpacked in sorted order; the layer computes in that order.
     x, lengths = pad_packed_sequence(PackedSequence(given.data, given.batch_sizes))
     layout = Layout(batch_first, batched=True, packed=given)
     steps, batch = x.shape[:2]
@@ -162,7 +162,7 @@ def _read_packed(
     if isinstance(step, Tensor):
         inside = torch.arange(steps, device=x.device).unsqueeze(-1) < lengths
         step = torch.where(inside, step, torch.zeros_like(step))
-        # Name an offending reading by the caller's sample number, not by its place in the sorted batch.
+        # An error names the offending reading by the caller's sample number, not by its place in the sorted batch.
         if given.unsorted_indices is not None:
             check_sign(step.index_select(1, given.unsorted_indices), negative)
         step = check_sign(step, negative)
@@ -190,22 +190,22 @@ def _read_dt(owner: str, dt: Dt, shape: tuple[int, ...], like: Tensor, negative:
         return dt.expand(shape)
     if tuple(dt.shape) != tuple(shape):
         raise ValueError(
-            f"dt must be a number or have shape {tuple(shape)}, one value per step laid out as the input, but has "
+            f"dt must be a number or have shape {tuple(shape)}, one value per step in the layout of the input, but has "
             f"{tuple(dt.shape)}"
         )
     return dt
 
 
-class Stacked(Protocol):
-    """What decides the shape of a layer's states."""
+class StackedLayer(Protocol):
+    """The attributes of a layer that determine the shape of its states."""
 
     hidden_size: int
     num_layers: int
     bidirectional: bool
 
 
-def first_state(layer: Stacked, what: str, given: Tensor | None, x: Tensor, layout: Layout) -> Tensor:
-    """The first states (L*D, B, m) in the order of the sequences x (T, B, n); zeros where none is given."""
+def initial_state(layer: StackedLayer, what: str, given: Tensor | None, x: Tensor, layout: Layout) -> Tensor:
+    """Check initial states and return them as (L*D, B, m) in the order of the sequences x (T, B, n); zeros if None."""
     depth = layer.num_layers * (2 if layer.bidirectional else 1)
     if given is None:
         return x.new_zeros(depth, x.shape[1], layer.hidden_size)
@@ -218,11 +218,11 @@ def first_state(layer: Stacked, what: str, given: Tensor | None, x: Tensor, layo
             f"hidden), but has {tuple(given.shape)}"
         )
     check_like(type(layer).__name__, what, given, x)
-    return layout.enter_state(given)
+    return layout.arrange_state(given)
 
 
 def check_dropout(dropout: float, num_layers: int) -> float:
-    """`dropout`, if it is a probability; a bool there is a slip in positional arguments."""
+    """Return `dropout` if it is a probability; a bool means that the positional arguments are in a wrong order."""
     if isinstance(dropout, bool) or not isinstance(dropout, int | float):
         raise TypeError(f"dropout must be a number from 0 to 1, but is {dropout!r}; the order is as in torch.nn.GRU")
     if not 0 <= dropout <= 1:
@@ -232,10 +232,10 @@ def check_dropout(dropout: float, num_layers: int) -> float:
     return float(dropout)
 
 
-def one_reading(
-    layer: Stacked, x: Tensor, dt: float | Tensor | None, batch_first: bool
+def as_sequence(
+    layer: StackedLayer, x: Tensor, dt: float | Tensor | None, batch_first: bool
 ) -> tuple[Tensor, float | Tensor | None, int]:
-    """A reading x (B, n) or (n,) and its dt as a sequence of one step, and the axis that time has in it."""
+    """Turn a reading x (B, n) or (n,) and its dt into a sequence of one step; returns its time axis too."""
     owner = type(layer).__name__
     if layer.bidirectional:
         raise ValueError(
@@ -250,14 +250,14 @@ def one_reading(
 
 
 def under_autocast(tensor: Tensor) -> bool:
-    """Whether autocast is on for the tensor's device."""
+    """Return whether autocast is on for the tensor's device."""
     return not tensor.is_meta and torch.is_autocast_enabled(tensor.device.type)
 
 
-def raised(given: Given, dtype: torch.dtype) -> Given:
-    """Half-precision tensors in the given dtype, everything else as it is."""
+def cast_to(given: Given, dtype: torch.dtype) -> Given:
+    """Cast half-precision tensors to a dtype; return anything else unchanged."""
     if isinstance(given, PackedSequence):
-        return given._replace(data=raised(given.data, dtype))
+        return given._replace(data=cast_to(given.data, dtype))
     if isinstance(given, Tensor) and given.dtype in (torch.float16, torch.bfloat16):
         return given.to(dtype)  # type: ignore[return-value]
     return given

@@ -1,25 +1,27 @@
 """One step of each ODE solver: explicit Runge-Kutta as tableaux, two semi-linear steps, a bridge to torchdiffeq.
 
-A recurrent cell hands a solver its right-hand side in the split form dh/dt = drive(h) - decay(h) * h, with the input
+A recurrent cell gives a solver its right-hand side in the split form dh/dt = drive(h) - decay(h) * h, with the input
 held constant, because the hybrid and the exponential step need the two parts. Explicit steps use only the sum, so they
-also serve any vector field f(t, y).
+also work for any vector field f(t, y).
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
 
 from lrcnet.errors import DivergenceError, one_of
 
-Split = Callable[[Tensor], tuple[Tensor, Tensor]]
+SplitField = Callable[[Tensor], tuple[Tensor, Tensor]]
 VectorField = Callable[[Any, Tensor], Tensor]
 StepSize = float | Tensor
+SolverName = Literal["euler", "hybrid", "exponential", "heun", "rk4", "dopri5"]
+FieldSolverName = Literal["euler", "heun", "rk4", "dopri5"]
 
 
-def _derivative(split: Split) -> VectorField:
+def _derivative(split: SplitField) -> VectorField:
     def field(_: Any, h: Tensor) -> Tensor:
         decay, drive = split(h)
         return torch.addcmul(drive, decay, h, value=-1)
@@ -27,14 +29,14 @@ def _derivative(split: Split) -> VectorField:
     return field
 
 
-def _moved(y: Tensor, d: StepSize, slope: Tensor) -> Tensor:
-    """y + d * slope, as one operation."""
+def _move(y: Tensor, d: StepSize, slope: Tensor) -> Tensor:
+    """Compute y + d * slope in one operation."""
     return torch.addcmul(y, d, slope) if isinstance(d, Tensor) else torch.add(y, slope, alpha=d)
 
 
 @dataclass(frozen=True)
 class ExplicitRungeKutta:
-    """An explicit Runge-Kutta method by its Butcher tableau: stage i is taken at y + d * sum_j matrix[i][j] k_j."""
+    """An explicit Runge-Kutta method by its Butcher tableau: stage i is at y + d * sum_j matrix[i][j] k_j."""
 
     order: int
     matrix: tuple[tuple[float, ...], ...]
@@ -45,49 +47,50 @@ class ExplicitRungeKutta:
             raise ValueError(f"not an explicit Runge-Kutta tableau: {self.matrix}, {self.weights}")
 
     def field_step(self, field: VectorField, t: Any, y: Tensor, d: StepSize) -> Tensor:
-        """One step of size d for dy/dt = field(t, y)."""
+        """Take one step of size d for dy/dt = field(t, y)."""
         slopes: list[Tensor] = []
         for row in self.matrix:
             stage = y
             for factor, slope in zip(row, slopes, strict=True):
                 if factor:
-                    stage = _moved(stage, d * factor, slope)
+                    stage = _move(stage, d * factor, slope)
             slopes.append(field(t + sum(row) * d, stage))
         for weight, slope in zip(self.weights, slopes, strict=True):
-            y = _moved(y, d * weight, slope)
+            y = _move(y, d * weight, slope)
         return y
 
-    def step(self, split: Split, h: Tensor, d: StepSize) -> Tensor:
-        """One step of size d, a number or (B, 1), for dh/dt = drive(h) - decay(h) * h."""
+    def step(self, split: SplitField, h: Tensor, d: StepSize) -> Tensor:
+        """Take one step of size d, a number or (B, 1), for dh/dt = drive(h) - decay(h) * h."""
         return self.field_step(_derivative(split), 0.0, h, d)
 
 
 @dataclass(frozen=True)
 class Hybrid:
-    """Semi-implicit Euler: the linear part at the new state, the gates at the old one. Stable for every d >= 0."""
+    """Semi-implicit Euler: linear part at the new state, gates at the old state. Stable for every d >= 0."""
 
     order: int = 1
 
-    def step(self, split: Split, h: Tensor, d: StepSize) -> Tensor:
-        """h <- (h + d drive) / (1 + d decay)."""
+    def step(self, split: SplitField, h: Tensor, d: StepSize) -> Tensor:
+        """Take one step: h <- (h + d drive) / (1 + d decay)."""
         decay, drive = split(h)
         return (h + d * drive) / (1 + d * decay)
 
 
 @dataclass(frozen=True)
 class Exponential:
-    """Exact for gates frozen over the step, and stable for every d >= 0; first order on the full equation."""
+    """A step that is exact if the gates are frozen, and stable for every d >= 0; first order on the full equation."""
 
     order: int = 1
 
-    def step(self, split: Split, h: Tensor, d: StepSize) -> Tensor:
-        """h <- h + d phi(-d decay) (drive - decay h) with phi(z) = expm1(z) / z: right where decay is 0 too."""
+    def step(self, split: SplitField, h: Tensor, d: StepSize) -> Tensor:
+        """Take one step: h <- h + d phi(-d decay) (drive - decay h), phi(z) = expm1(z) / z; decay may be 0."""
         decay, drive = split(h)
         z = -d * decay
-        # Near 0 the quotient's gradient divides by z squared, which underflows; four terms of the series are exact.
+        # Near 0, the gradient of the quotient divides by z squared, which underflows; there, four terms of the series
+        # are exact.
         small = z.abs() < 1e-5
         series = 1 + z * (0.5 + z * (1 / 6 + z / 24))
-        # The inner where keeps the other branch's infinities out of the gradient.
+        # The inner `where` keeps infinities of the unused branch out of the gradient.
         quotient = torch.expm1(z) / torch.where(small, torch.ones_like(z), z)
         return h + d * torch.where(small, series, quotient) * (drive - decay * h)
 
@@ -105,7 +108,7 @@ DORMAND_PRINCE = ExplicitRungeKutta(
     ),
     (35 / 384, 0.0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84, 0.0),
 )
-# Shampine's fourth-order value in the middle of the step: y + d * sum_i of these times k_i.
+# Shampine's fourth-order value in the middle of the step is y + d * sum_i _MIDDLE[i] k_i.
 _MIDDLE = (
     6025192743 / 60171106304,
     0.0,
@@ -118,9 +121,10 @@ _MIDDLE = (
 
 
 def dense_weights(x: Tensor) -> Tensor:
-    """Between two steps of Dormand-Prince: the state at the parts x (N,) of a step is y + d * sum_i weights[:, i] k_i.
+    """Return the weights (N, s) of the slopes for states inside a step of Dormand-Prince.
 
-    It is torchdiffeq's polynomial of degree 4: through both ends, with their slopes, and through the middle.
+    At the fractions x (N,) of a step, the states are y + d * sum_i weights[:, i] k_i. This is torchdiffeq's polynomial
+    of degree 4 through both ends, with their slopes, and through the middle.
     """
     square, cube, fourth = x**2, x**3, x**4
     end = -5 * square + 14 * cube - 8 * fourth
@@ -133,11 +137,11 @@ def dense_weights(x: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class DormandPrince:
-    """Adaptive Dormand-Prince 5(4), by torchdiffeq.
+    """Adaptive Dormand-Prince 5(4) by torchdiffeq.
 
-    torchdiffeq and torchode took the same time here (18.6 against 17.9 ms for a training iteration of the paper's
-    Neural ODE at the paper's tolerances); torchdiffeq needs no pinned type checker beside it. Samples with different
-    step sizes are brought to the one time axis it knows by integrating d * f over [0, 1].
+    torchdiffeq and torchode took about the same time (18.6 and 17.9 ms for a training iteration of the paper's Neural
+    ODE at the paper's tolerances), but torchode also requires a pinned type checker. torchdiffeq has a single time axis
+    for the whole batch, so samples with different step sizes integrate d * f over [0, 1].
     """
 
     order: int = 5
@@ -145,14 +149,14 @@ class DormandPrince:
     absolute_tolerance: float = 1e-9
 
     def solve(self, field: VectorField, y: Tensor, t: Tensor) -> Tensor:
-        """States at the times t (N,), increasing: (N, *y.shape)."""
+        """Return the states (N, *y.shape) at the increasing times t (N,)."""
         try:
             from torchdiffeq import odeint
         except ImportError as error:
             raise ImportError(
                 "solver='dopri5' needs torchdiffeq, which is not installed; run: pip install 'lrcnet[ode]'"
             ) from error
-        # torchdiffeq asserts that its step does not underflow; it does so on states that are no longer finite too.
+        # torchdiffeq asserts that its step size does not underflow; states that are no longer finite fail it too.
         try:
             states: Tensor = odeint(
                 field, y, t, rtol=self.relative_tolerance, atol=self.absolute_tolerance, method="dopri5"
@@ -164,17 +168,18 @@ class DormandPrince:
             ) from error
         return states
 
-    def step(self, split: Split, h: Tensor, d: StepSize) -> Tensor:
-        """The state after d, integrated to tolerance."""
+    def step(self, split: SplitField, h: Tensor, d: StepSize) -> Tensor:
+        """Integrate over a time d, to the tolerances."""
         if h.numel() == 0:
             return h.clone()
         field = _derivative(split)
-        # NaN in one sample's input must come out as NaN there, and not end the step control for the whole batch.
-        sound = field(0.0, h).isfinite().all(-1, keepdim=True)
-        start = torch.where(sound, h, torch.zeros_like(h))
+        # A NaN in the input of one sample must give NaN for that sample only, and must not stop the step-size control
+        # of the whole batch.
+        finite = field(0.0, h).isfinite().all(-1, keepdim=True)
+        start = torch.where(finite, h, torch.zeros_like(h))
         unit = torch.tensor([0.0, 1.0], dtype=h.dtype, device=h.device)
-        end = self.solve(lambda t, y: torch.where(sound, d * field(t, y), torch.zeros_like(y)), start, unit)[-1]
-        return torch.where(sound, end, torch.full_like(end, torch.nan))
+        end = self.solve(lambda t, y: torch.where(finite, d * field(t, y), torch.zeros_like(y)), start, unit)[-1]
+        return torch.where(finite, end, torch.full_like(end, torch.nan))
 
 
 Solver = ExplicitRungeKutta | Hybrid | Exponential | DormandPrince
@@ -187,17 +192,17 @@ SOLVERS: dict[str, Solver] = {
     "rk4": ExplicitRungeKutta(4, ((), (0.5,), (0.0, 0.5), (0.0, 0.0, 1.0)), (1 / 6, 1 / 3, 1 / 3, 1 / 6)),
     "dopri5": DormandPrince(),
 }
-FIELD_SOLVERS: tuple[str, ...] = tuple(
-    name for name, solver in SOLVERS.items() if isinstance(solver, ExplicitRungeKutta | DormandPrince)
-)
+"""Every solver by name."""
 
+FIELD_SOLVERS: tuple[str, ...] = get_args(FieldSolverName)
+"""Solvers that do not need the split form, so that they work for any vector field."""
 
 STAGED = tuple(name for name, method in SOLVERS.items() if isinstance(method, ExplicitRungeKutta) and method.order > 1)
-"""Solvers whose step has several explicit stages."""
+"""Solvers with several explicit stages per step."""
 
 
-def advance(solver: str, split: Split, h: Tensor, dt: StepSize, unfolds: int) -> Tensor:
-    """The state after dt (a number or (B, 1)), in `unfolds` equal steps of the named solver."""
+def advance(solver: str, split: SplitField, h: Tensor, dt: StepSize, unfolds: int) -> Tensor:
+    """Advance h by a time dt, a number or (B, 1), in `unfolds` equal steps of the named solver."""
     method = SOLVERS[solver]
     d = dt / unfolds
     for _ in range(unfolds):
@@ -208,12 +213,12 @@ def advance(solver: str, split: Split, h: Tensor, dt: StepSize, unfolds: int) ->
 def solve(
     solver: str, field: VectorField, y0: Tensor, t: Tensor, *, relative_tolerance: float, absolute_tolerance: float
 ) -> Tensor:
-    """Trajectory of dy/dt = field(t, y) from y0 at the times t (N,): (N, *y0.shape).
+    """Solve dy/dt = field(t, y) from y0; returns the states (N, *y0.shape) at the times t (N,).
 
     A fixed-step solver takes one step per interval of t.
 
     Raises:
-        ValueError: for a solver that needs the split form, or an unknown one.
+        ValueError: for a solver that needs the split form, or an unknown solver.
     """
     method = SOLVERS[one_of("the solver of a vector field", solver, FIELD_SOLVERS)]
     if isinstance(method, DormandPrince):

@@ -5,13 +5,13 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
 from lrcnet.cells.gated import no_time, reset_torch_rnn, with_time
-from lrcnet.sequence import Dt, check_dropout, first_state, one_reading, raised, read, under_autocast
+from lrcnet.sequence import Dt, as_sequence, cast_to, check_dropout, initial_state, read_input, under_autocast
 
 State = Tensor | tuple[Tensor, Tensor]
 
 
 class _TimedLayer(nn.Module):
-    """What LSTM and GRU add to torch's: dt as an input column, streaming, empty sequences, initial values."""
+    """The additions to torch's LSTM and GRU: dt as an input column, streaming, empty sequences, initial values."""
 
     mode: str
     hidden_size: int
@@ -49,11 +49,11 @@ class _TimedLayer(nn.Module):
         self.input_size = input_size
 
     def reset_parameters(self) -> None:
-        """Glorot input kernels, orthogonal recurrent kernels, zero bias, LSTM forget bias 1."""
+        """Draw Glorot input kernels and orthogonal recurrent kernels; set biases to 0, an LSTM's forget bias to 1."""
         reset_torch_rnn(self, self.hidden_size)
 
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
-        """As torch's, with the time column counted."""
+        """Check the number of features as torch does, but count the time column."""
         if input.shape[-1] != self.input_size + self.time_feature:
             raise ValueError(
                 f"{self.mode} expects {self.input_size} features in the last dimension of its input, but it has "
@@ -63,19 +63,20 @@ class _TimedLayer(nn.Module):
     def forward(
         self, input: Tensor | PackedSequence, hx: State | None = None, *, dt: Dt = None
     ) -> tuple[Tensor | PackedSequence, State]:
-        """As torch.nn's; dt, laid out as the input without its last axis, needs time_feature=True."""
+        """Run like torch.nn's layer; dt, in the layout of the input without its last axis, needs time_feature=True."""
         if dt is not None and not self.time_feature:
             raise ValueError(no_time(self.mode))
         like = next(self.parameters())
         if under_autocast(like):
             with torch.autocast(like.device.type, enabled=False):
-                return self._run(raised(input, like.dtype), _raised_state(hx, like.dtype), raised(dt, like.dtype), like)
+                state = _cast_state_to(hx, like.dtype)
+                return self._run(cast_to(input, like.dtype), state, cast_to(dt, like.dtype), like)
         return self._run(input, hx, dt, like)
 
     def _run(
         self, input: Tensor | PackedSequence, hx: State | None, dt: Dt, like: Tensor
     ) -> tuple[Tensor | PackedSequence, State]:
-        sequences, layout = read(
+        sequences, layout = read_input(
             self.mode,
             input,
             dt,
@@ -85,13 +86,13 @@ class _TimedLayer(nn.Module):
             negative="allow",
         )
         states = {
-            name: first_state(self, name, state, sequences.x, layout) for name, state in self._state_parts(hx).items()
+            name: initial_state(self, name, state, sequences.x, layout) for name, state in self._state_parts(hx).items()
         }
         if not sequences.x.shape[0] or not sequences.x.shape[1]:
             width = self.hidden_size * (2 if self.bidirectional else 1)
             empty = sequences.x.new_zeros(*sequences.x.shape[:2], width)
-            last = tuple(layout.leave_state(state.clone()) for state in states.values())
-            return layout.leave(empty, sequences.lengths), last[0] if len(last) == 1 else (last[0], last[1])
+            last = tuple(layout.restore_state(state.clone()) for state in states.values())
+            return layout.restore(empty, sequences.lengths), last[0] if len(last) == 1 else (last[0], last[1])
         if self.time_feature:
             step = sequences.dt.unsqueeze(-1) if isinstance(sequences.dt, Tensor) else sequences.dt
             x = with_time(sequences.x, step)
@@ -99,14 +100,14 @@ class _TimedLayer(nn.Module):
                 assert sequences.lengths is not None
                 input = input._replace(data=pack_padded_sequence(x, sequences.lengths.cpu()).data)
             else:
-                whole = layout.leave(x, None)
+                whole = layout.restore(x, None)
                 assert isinstance(whole, Tensor)
                 input = whole
         output, last_state = super().forward(input, hx)
         return output, last_state
 
     def _state_parts(self, hx: State | None) -> dict[str, Tensor | None]:
-        """The tensors a state is made of, by the name an error message gives them."""
+        """Return the tensors of a state by the names that error messages use."""
         if self.mode == "GRU":
             return {"hx": hx}  # type: ignore[dict-item]
         if hx is not None and not (isinstance(hx, tuple | list) and len(hx) == 2):
@@ -115,8 +116,8 @@ class _TimedLayer(nn.Module):
 
     def step(self, x: Tensor, state: State | None = None, dt: float | Tensor | None = None) -> tuple[Tensor, State]:
         """Advance by one reading x (B, n) or (n,); see `RecurrentLayer.step`."""
-        whole, dt, axis = one_reading(self, x, dt, self.batch_first)
-        output, state = self.forward(whole, state, dt=dt)
+        sequence, dt, axis = as_sequence(self, x, dt, self.batch_first)
+        output, state = self.forward(sequence, state, dt=dt)
         assert isinstance(output, Tensor)
         return output.squeeze(axis), state
 
@@ -135,5 +136,5 @@ class GRU(_TimedLayer, nn.GRU):  # type: ignore[misc]
     """
 
 
-def _raised_state(hx: State | None, dtype: torch.dtype) -> State | None:
-    return (raised(hx[0], dtype), raised(hx[1], dtype)) if isinstance(hx, tuple) else raised(hx, dtype)
+def _cast_state_to(hx: State | None, dtype: torch.dtype) -> State | None:
+    return (cast_to(hx[0], dtype), cast_to(hx[1], dtype)) if isinstance(hx, tuple) else cast_to(hx, dtype)

@@ -1,4 +1,4 @@
-"""One thread: the networks here are small, and threads that wait for each other cost more than they bring."""
+"""One thread for these tests: the networks are so small that waiting threads cost more time than they save."""
 
 from collections.abc import Iterator
 

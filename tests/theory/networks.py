@@ -9,8 +9,8 @@ from torch import Tensor
 import lrcnet
 from lrcnet.cells.liquid import LiquidCell
 from lrcnet.theory import Domain
+from lrcnet.theory.network import BOUNDED_SOLVERS
 
-SOLVERS = ("euler", "hybrid", "exponential")
 ELASTANCES = ("none", "asymmetric", "symmetric")
 
 
@@ -30,11 +30,11 @@ class Case:
 
 @st.composite
 def cases(draw: st.DrawFn, unfolds: tuple[int, ...] = (1,), elastances: tuple[str, ...] = ELASTANCES) -> Case:
-    """Cells of up to 4 units and 3 inputs, each letter on a scale of its own from 0.1 to 15."""
+    """Draw cells of up to 4 units and 3 inputs; each letter has its own scale from 0.1 to 15."""
     m, n = draw(st.integers(1, 4)), draw(st.integers(0, 3))
     elastance = draw(st.sampled_from(elastances))
     options = {
-        "solver": draw(st.sampled_from(SOLVERS)),
+        "solver": draw(st.sampled_from(BOUNDED_SOLVERS)),
         "unfolds": draw(st.sampled_from(unfolds)),
         "input_map": draw(st.booleans()),
         "output_map": draw(st.booleans()),
@@ -53,8 +53,8 @@ def cases(draw: st.DrawFn, unfolds: tuple[int, ...] = (1,), elastances: tuple[st
     circuit = {}
     for name, value in cell.circuit().items():
         if value is not None:
-            drawn = normal(value, draw(scale))
-            circuit[name] = drawn.abs() if name in ("g", "g_l", "k_eps") else drawn
+            new_value = normal(value, draw(scale))
+            circuit[name] = new_value.abs() if name in ("g", "g_l", "k_eps") else new_value
     cell.load_circuit(circuit)
     centre = normal(torch.empty(m + n), draw(scale))
     radius = normal(torch.empty(m + n), draw(scale)).abs()

@@ -1,4 +1,4 @@
-"""Theorem 1 as a construction: what the associated LRC keeps, and what its certificate reports."""
+"""Theorem 1 as a construction: the associated LRC and its certificate."""
 
 import pytest
 import torch
@@ -54,7 +54,7 @@ def test_broken_limit_is_reported_with_its_place() -> None:
     assert certificate.broken.tolist() == [[6, 2]]
     assert certificate.largest_ratio == pytest.approx(20, rel=1e-5)
     assert certificate.lrc_bound > certificate.stc_bound
-    assert "broken at 1 synapses, first at row 6 onto unit 2" in str(certificate)
+    assert "broken at 1 synapses, first from row 6 to unit 2" in str(certificate)
     assert certificate.same_network
     circuit["o"] *= 1e4
     lrc.load_circuit(circuit)
@@ -67,7 +67,7 @@ def test_other_synapses_are_reported() -> None:
     certificate = certify(lrcnet.STC(3, 5), lrcnet.LRC(3, 5, unfolds=6), BOX)
     assert not certificate.same_network
     assert not certificate.strict
-    assert "the theorem is silent" in str(certificate)
+    assert "the theorem does not apply" in str(certificate)
 
 
 def test_gap_is_seen_where_the_bounds_round_to_one_number() -> None:
@@ -83,7 +83,7 @@ def test_gap_is_seen_where_the_bounds_round_to_one_number() -> None:
 
 
 def test_theorem_1_orders_bounds_and_not_the_constants_themselves() -> None:
-    """A finding: without synapses the STC contracts by 1 - sigma(g_l), its LRC by 1 - eps sigma(g_l) only."""
+    """Without synapses, the STC contracts by 1 - sigma(g_l), but its LRC only by 1 - eps sigma(g_l)."""
     stc = lrcnet.STCCell(0, 1, solver="euler", unfolds=1, input_map=False, dtype=torch.float64)
     stc.load_circuit(
         {n: torch.full_like(v, float(n in ("g_l", "e_l"))) for n, v in stc.circuit().items() if v is not None}
@@ -116,18 +116,18 @@ def test_what_is_no_stc_is_refused() -> None:
 
 def test_damping_shows_an_elastance_between_0_and_1() -> None:
     layer = lrcnet.LRCU(2, 4, dtype=torch.float64)
-    shown = damping(layer, Domain((-1.0, 1.0), (-20.0, 20.0)), unit=1, channel=1, points=41)
-    assert shown.stc.shape == shown.lrc.shape == shown.elastance.shape == (41, 41)
-    assert bool(((shown.elastance >= 0) & (shown.elastance <= 1)).all())
-    torch.testing.assert_close(shown.lrc, shown.elastance * shown.stc)
-    assert bool((shown.lrc.abs() <= shown.stc.abs()).all())
+    sweep = damping(layer, Domain((-1.0, 1.0), (-20.0, 20.0)), unit=1, channel=1, points=41)
+    assert sweep.stc.shape == sweep.lrc.shape == sweep.elastance.shape == (41, 41)
+    assert bool(((sweep.elastance >= 0) & (sweep.elastance <= 1)).all())
+    torch.testing.assert_close(sweep.lrc, sweep.elastance * sweep.stc)
+    assert bool((sweep.lrc.abs() <= sweep.stc.abs()).all())
     # In an input- and state-dependent way: the elastance varies along both axes.
-    assert float(shown.elastance.std(0).max()) > 1e-4
-    assert float(shown.elastance.std(1).max()) > 1e-4
+    assert float(sweep.elastance.std(0).max()) > 1e-4
+    assert float(sweep.elastance.std(1).max()) > 1e-4
     h = torch.zeros(1, 4, dtype=torch.float64)
-    h[0, 1] = shown.states[3]
-    slope = layer.cells[0].derivative(torch.tensor([[0.0, shown.inputs[7]]], dtype=torch.float64), h)
-    assert shown.lrc[3, 7].item() == pytest.approx(slope[0, 1].item())
+    h[0, 1] = sweep.states[3]
+    slope = layer.cells[0].derivative(torch.tensor([[0.0, sweep.inputs[7]]], dtype=torch.float64), h)
+    assert sweep.lrc[3, 7].item() == pytest.approx(slope[0, 1].item())
     assert damping(lrcnet.LRCUCell(0, 4), Domain((-1.0, 1.0))).stc.shape == (101, 1)
     with pytest.raises(ValueError, match="needs a model with an elastance"):
         damping(lrcnet.STC(2, 4), BOX)

@@ -1,4 +1,4 @@
-"""The bounds against hand calculation, and the cases that must fail or be refused."""
+"""The bounds against hand calculation, and the models and arguments that are errors."""
 
 import math
 
@@ -22,20 +22,20 @@ def test_one_neuron_has_the_bound_22() -> None:
 
 
 def test_gradient_ascent_finds_the_one_neuron_supremum() -> None:
-    found = empirical_lipschitz(one_neuron(), domain=BOX)
-    assert found.value == pytest.approx(SUPREMUM, rel=0.01)
-    assert found.value <= SUPREMUM * (1 + 1e-12)
-    # The climb did it, not the points that it started from.
-    assert found.value > empirical_lipschitz(one_neuron(), domain=BOX, steps=0).value
-    assert found.value == found.by_ascent
-    assert found.over_data is None
+    measured = empirical_lipschitz(one_neuron(), domain=BOX)
+    assert measured.value == pytest.approx(SUPREMUM, rel=0.01)
+    assert measured.value <= SUPREMUM * (1 + 1e-12)
+    # The ascent reached this value; its starting points are below it.
+    assert measured.value > empirical_lipschitz(one_neuron(), domain=BOX, steps=0).value
+    assert measured.value == measured.by_ascent
+    assert measured.over_data is None
 
 
 def test_six_unfoldings_are_thousands_and_only_the_propagated_bound_covers_them() -> None:
     six = one_neuron(unfolds=6)
-    found = empirical_lipschitz(six, domain=BOX, starts=32).value
+    measured = empirical_lipschitz(six, domain=BOX, starts=32).value
     bound = lipschitz_bound(six, BOX)
-    assert 5000 < found <= bound.value == pytest.approx((1 + 21 / 6) ** 6)
+    assert 5000 < measured <= bound.value == pytest.approx((1 + 21 / 6) ** 6)
     assert bound.source == "paper, propagated"
     assert bound.unfolds == 6
     with pytest.raises(ValueError, match="the proof covers one solver step, but the model takes 6"):
@@ -58,14 +58,14 @@ def test_without_its_update_term_the_bound_fails(monkeypatch: pytest.MonkeyPatch
 
 
 def test_bound_is_the_formula_of_the_proof() -> None:
-    """Entry by entry, in loops, with both maps on."""
+    """Compute the bound entry by entry, in loops, with both maps on."""
     layer = lrcnet.LRCU(2, 3, output_map=True, elastance="asymmetric", dtype=torch.float64)
     c = layer.circuit()
     c["input_scale"], c["output_scale"] = torch.tensor([2.0, -3.0]), torch.tensor([1.0, -2.0, 0.5])
     layer.load_circuit(c)
     readout = torch.randn(2, 3, dtype=torch.float64)
     domain, dt = Domain((-0.3, 0.5), (-1.0, 2.0)), 0.7
-    found = lipschitz_bound((layer, readout), domain, dt)
+    bound = lipschitz_bound((layer, readout), domain, dt)
     for k in range(2):
         for j in range(5):
             scale = 1.0 if j < 3 else c["input_scale"][j - 3].item()
@@ -77,8 +77,8 @@ def test_bound_is_the_formula_of_the_proof() -> None:
                 if o > min(0.0625 * abs(g * a), 0.25 * abs(u * a)):
                     d += 0.25 * o * (0.5 + e)
                 v += abs(readout[k, i].item() * c["output_scale"][i].item()) * (1 + dt * d)
-            assert found.matrix[k, j].item() == pytest.approx(v, rel=1e-12)
-    assert found.value == pytest.approx(torch.linalg.matrix_norm(found.matrix, 2).item())
+            assert bound.matrix[k, j].item() == pytest.approx(v, rel=1e-12)
+    assert bound.value == pytest.approx(torch.linalg.matrix_norm(bound.matrix, 2).item())
 
 
 def test_tighter_bound_is_the_maximum_over_the_elastance() -> None:
@@ -112,7 +112,7 @@ def test_elastance_limit_is_reached_on_the_box() -> None:
 
 
 def test_unbounded_inputs_take_the_asymmetric_gain_away_but_not_the_symmetric_one() -> None:
-    """With inputs unbounded, sigma(w) tends to 1 and phi to D; tanh(k / 2) stays where it is."""
+    """With unbounded inputs, sigma(w) tends to 1 and phi to D, but the symmetric form cannot exceed tanh(k / 2)."""
     gains = {}
     for el in ("asymmetric", "symmetric"):
         stc = lrcnet.STCCell(1, 2, solver="euler", unfolds=1, dtype=torch.float64)
@@ -126,15 +126,15 @@ def test_unbounded_inputs_take_the_asymmetric_gain_away_but_not_the_symmetric_on
 
 
 def test_hybrid_step_from_a_small_box_needs_the_states_on_the_way() -> None:
-    """The gates' slopes multiply the new state in a hybrid step: a box around 0 alone would understate the bound."""
+    """In a hybrid step the gates' slopes multiply the new state, so a bound from the old states alone is too small."""
     cell = lrcnet.STCCell(1, 1, solver="hybrid", unfolds=1, input_map=False, dtype=torch.float64)
     letters = {"g": [0.0, 4.0], "k": [0.0, 0.0], "a": [0.0, 4.0], "b": [0.0, 0.0], "g_l": [0.5], "e_l": [100.0]}
     shapes = {name: value.shape for name, value in cell.circuit().items() if value is not None}
     cell.load_circuit({n: torch.tensor(v, dtype=torch.float64).reshape(shapes[n]) for n, v in letters.items()})
     domain = Domain((0.0, 0.0), (-1.0, 1.0))
-    found = empirical_lipschitz(cell, domain=domain).value
+    measured = empirical_lipschitz(cell, domain=domain).value
     start_only = bounds.sensitivity_on(read_model(cell).circuit, torch.zeros(1, dtype=torch.float64)).synaptic
-    assert float(torch.linalg.matrix_norm(1 + start_only, 2)) < found <= lipschitz_bound(cell, domain).value
+    assert float(torch.linalg.matrix_norm(1 + start_only, 2)) < measured <= lipschitz_bound(cell, domain).value
 
 
 def test_models_without_a_bound_get_one_sentence() -> None:

@@ -1,4 +1,4 @@
-"""Boxes of states and inputs: what is refused, and the invariant one."""
+"""Boxes of states and inputs: errors for invalid boxes, and the invariant box."""
 
 import pytest
 import torch

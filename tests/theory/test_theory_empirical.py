@@ -4,9 +4,9 @@ import pytest
 import torch
 
 import lrcnet
-from lrcnet.theory import Domain, empirical_lipschitz, visited
+from lrcnet.theory import Domain, empirical_lipschitz, visited_points
 from lrcnet.theory.empirical import spectral_norms
-from lrcnet.theory.jacobian import _by_output, output_jacobian
+from lrcnet.theory.jacobian import _jacobian_by_output, output_jacobian
 from lrcnet.theory.network import read_model
 
 MODELS = [
@@ -30,7 +30,7 @@ def names(layer: torch.nn.Module) -> str:
 
 @pytest.mark.parametrize("layer", MODELS, ids=names)
 def test_jacobian_agrees_with_finite_differences(layer: torch.nn.Module) -> None:
-    """Central differences of the layer's own step, output map included; their error is about 1e-9."""
+    """Compute central differences of the layer's own step, output map included; their error is about 1e-9."""
     readout = torch.nn.Linear(4, 2, dtype=torch.float64)
     network = read_model((layer, readout))
     y, width = torch.randn(6, 7, dtype=torch.float64), 1e-5
@@ -42,17 +42,17 @@ def test_jacobian_agrees_with_finite_differences(layer: torch.nn.Module) -> None
             return readout(layer.step(y[:, 4:], y[None, :, :4].contiguous(), dt if takes_dt else None)[0])
 
     columns = [(output(y + width * e) - output(y - width * e)) / (2 * width) for e in torch.eye(7, dtype=torch.float64)]
-    found = output_jacobian(network, y[:, :4], y[:, 4:], dt)
-    torch.testing.assert_close(found, torch.stack(columns, -1), rtol=1e-6, atol=1e-8)
+    jacobian = output_jacobian(network, y[:, :4], y[:, 4:], dt)
+    torch.testing.assert_close(jacobian, torch.stack(columns, -1), rtol=1e-6, atol=1e-8)
     norms = spectral_norms(network, y[:, :4], y[:, 4:], dt)
-    torch.testing.assert_close(norms, torch.linalg.matrix_norm(found, 2))
+    torch.testing.assert_close(norms, torch.linalg.matrix_norm(jacobian, 2))
 
 
 @pytest.mark.parametrize("layer", MODELS[:7], ids=names)
-def test_unit_by_unit_equals_output_by_output(layer: torch.nn.Module) -> None:
+def test_unit_by_unit_equals_output_jacobian_by_output(layer: torch.nn.Module) -> None:
     network = read_model(layer)
     h, x, dt = torch.randn(5, 4).double(), torch.randn(5, 3).double(), torch.rand(5).double()
-    general = _by_output(network, h, x, dt)
+    general = _jacobian_by_output(network, h, x, dt)
     torch.testing.assert_close(output_jacobian(network, h, x, dt), general)
 
 
@@ -66,24 +66,24 @@ def test_ascent_beats_random_search_and_stays_in_the_box() -> None:
     layer = lrcnet.LRCU(4, 6, dtype=torch.float64)
     box = Domain((-0.4, 0.4), (-1.0, 1.0))
     network = read_model(layer)
-    found = empirical_lipschitz(layer, domain=box)
+    measured = empirical_lipschitz(layer, domain=box)
     y = torch.rand(5000, 10, dtype=torch.float64) * 2 - 1
     y[:, :6] *= 0.4
     random = spectral_norms(network, y[:, :6], y[:, 6:], torch.ones(5000, dtype=torch.float64)).max()
-    assert found.value > float(random)
-    assert bool((found.state.abs() <= 0.4).all())
-    assert bool((found.inputs.abs() <= 1).all())
-    again = empirical_lipschitz(layer, (found.state.unsqueeze(0), found.inputs.unsqueeze(0)))
-    assert again.value == pytest.approx(found.value, rel=1e-12)
-    assert empirical_lipschitz(layer, domain=box).value == found.value
+    assert measured.value > float(random)
+    assert bool((measured.state.abs() <= 0.4).all())
+    assert bool((measured.inputs.abs() <= 1).all())
+    again = empirical_lipschitz(layer, (measured.state.unsqueeze(0), measured.inputs.unsqueeze(0)))
+    assert again.value == pytest.approx(measured.value, rel=1e-12)
+    assert empirical_lipschitz(layer, domain=box).value == measured.value
 
 
 def test_ascent_starts_from_the_data_too() -> None:
     layer, box = lrcnet.LRCU(4, 6), Domain((-0.4, 0.4), (-1.0, 1.0))
     best = empirical_lipschitz(layer, domain=box)
     point = (best.state.unsqueeze(0), best.inputs.unsqueeze(0))
-    found = empirical_lipschitz(layer, point, domain=box, starts=1, steps=0)
-    assert found.over_data == found.by_ascent == found.value == pytest.approx(best.value)
+    measured = empirical_lipschitz(layer, point, domain=box, starts=1, steps=0)
+    assert measured.over_data == measured.by_ascent == measured.value == pytest.approx(best.value)
     elsewhere = Domain((-0.4, 0.4), (3.0, 4.0))
     outside = empirical_lipschitz(layer, point, domain=elsewhere, starts=1, steps=0)
     assert outside.by_ascent == empirical_lipschitz(layer, domain=elsewhere, starts=1, steps=0).value
@@ -93,7 +93,7 @@ def test_ascent_starts_from_the_data_too() -> None:
 def test_visited_states_are_those_before_each_step(batch_first: bool) -> None:
     layer = lrcnet.LRCU(3, 4, batch_first=batch_first, dtype=torch.float64)
     x = torch.randn(2, 9, 3, dtype=torch.float64)
-    states, inputs = visited(layer, x if batch_first else x.transpose(0, 1))
+    states, inputs = visited_points(layer, x if batch_first else x.transpose(0, 1))
     output, _ = layer(x if batch_first else x.transpose(0, 1))
     output = output if batch_first else output.transpose(0, 1)
     expected = torch.cat([torch.zeros(2, 1, 4, dtype=torch.float64), output[:, :-1]], 1)
@@ -101,7 +101,7 @@ def test_visited_states_are_those_before_each_step(batch_first: bool) -> None:
     torch.testing.assert_close(inputs, x.flatten(0, 1))
     sequences = empirical_lipschitz(layer, x if batch_first else x.transpose(0, 1))
     assert sequences.value == empirical_lipschitz(layer, (states, inputs)).value
-    assert visited(layer, x[0])[0].shape == (9, 4)
+    assert visited_points(layer, x[0])[0].shape == (9, 4)
 
 
 def test_bad_data_get_one_sentence() -> None:

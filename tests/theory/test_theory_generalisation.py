@@ -1,4 +1,4 @@
-"""Theorem 2: its terms by hand, and that the bound holds on the data it was measured on."""
+"""Theorem 2: its terms against hand calculation, and the bound on the data it was measured on."""
 
 import pytest
 import torch
@@ -24,36 +24,36 @@ def test_validation_loss_is_below_the_bound(case: Case, seed: int) -> None:
     training, validation = split(6), split(3)
     for kind in ("paper", "tighter"):
         for pairing in ("nearest", "index"):
-            found = generalisation_bound(case.model, training, validation, kind=kind, pairing=pairing)
-            assert found.validation_loss <= found.value * (1 + 1e-12)
+            bound = generalisation_bound(case.model, training, validation, kind=kind, pairing=pairing)
+            assert bound.validation_loss <= bound.value * (1 + 1e-12)
 
 
 def test_terms_are_the_ones_of_the_theorem() -> None:
     layer, readout = lrcnet.LRCU(2, 4, batch_first=True), torch.nn.Linear(4, 3)
     x, o = torch.randn(7, 6, 2), torch.randn(7, 6, 3)
-    found = generalisation_bound((layer, readout), (x[:5], o[:5]), (x[5:], o[5:]))
+    bound = generalisation_bound((layer, readout), (x[:5], o[:5]), (x[5:], o[5:]))
     with torch.no_grad():
         states, _ = layer(x)
         error = (o - readout(states)).norm(dim=-1)
         y = torch.cat([torch.cat([torch.zeros(7, 1, 4), states[:, :-1]], 1), x], -1)
     gaps = (x[5:, None] - x[None, :5]).norm(dim=-1).amax(-1)
     pairs = gaps.argmin(1)
-    assert found.pairs.tolist() == pairs.tolist()
-    assert found.eps_training == pytest.approx(error[pairs].max().item(), rel=1e-5)
-    assert found.eps_y == pytest.approx((y[5:] - y[pairs]).norm(dim=-1).max().item(), rel=1e-5)
-    assert found.eps_output == pytest.approx((o[5:] - o[pairs]).norm(dim=-1).max().item(), rel=1e-5)
-    assert found.training_loss == pytest.approx(error[:5].mean().item(), rel=1e-5)
-    assert found.validation_loss == pytest.approx(error[5:].mean().item(), rel=1e-5)
-    assert found.lipschitz == lipschitz_bound((layer, readout), found.domain, kind="tighter").value
-    assert float(found) == found.eps_output + found.eps_training + found.lipschitz * found.eps_y
-    assert "not say that one model has a smaller validation loss" in found.statement
+    assert bound.pairs.tolist() == pairs.tolist()
+    assert bound.eps_training == pytest.approx(error[pairs].max().item(), rel=1e-5)
+    assert bound.eps_y == pytest.approx((y[5:] - y[pairs]).norm(dim=-1).max().item(), rel=1e-5)
+    assert bound.eps_output == pytest.approx((o[5:] - o[pairs]).norm(dim=-1).max().item(), rel=1e-5)
+    assert bound.training_loss == pytest.approx(error[:5].mean().item(), rel=1e-5)
+    assert bound.validation_loss == pytest.approx(error[5:].mean().item(), rel=1e-5)
+    assert bound.lipschitz == lipschitz_bound((layer, readout), bound.domain, kind="tighter").value
+    assert float(bound) == bound.eps_output + bound.eps_training + bound.lipschitz * bound.eps_y
+    assert "not say that one model has a smaller validation loss" in bound.statement
 
 
 def test_equal_splits_leave_only_the_training_error() -> None:
     layer, data = lrcnet.LRCU(2, 4, batch_first=True), (torch.randn(3, 6, 2), torch.randn(3, 6, 4))
-    found = generalisation_bound(layer, data, data)
-    assert (found.eps_y, found.eps_output, found.pairs.tolist()) == (0.0, 0.0, [0, 1, 2])
-    assert found.value == found.eps_training
+    bound = generalisation_bound(layer, data, data)
+    assert (bound.eps_y, bound.eps_output, bound.pairs.tolist()) == (0.0, 0.0, [0, 1, 2])
+    assert bound.value == bound.eps_training
 
 
 def test_bad_splits_get_one_sentence() -> None:

@@ -13,33 +13,33 @@ ROUNDING = 1 + 1e-9
 FEW, MANY = 20, 1000
 
 
-def measured(case: Case) -> float:
+def measure(case: Case) -> float:
     return empirical_lipschitz(case.model, domain=case.domain, dt=case.dt, starts=6, steps=6).value
 
 
 def check_one_unfolding(case: Case) -> None:
     paper = lipschitz_bound(case.model, case.domain, case.dt).value
     tighter = lipschitz_bound(case.model, case.domain, case.dt, kind="tighter").value
-    found = measured(case)
-    assert found <= tighter * ROUNDING
+    measured = measure(case)
+    assert measured <= tighter * ROUNDING
     assert tighter <= paper * ROUNDING
     sharper = lipschitz_bound(case.model, case.domain, case.dt, propagate=True).value
-    assert found <= sharper * ROUNDING <= paper * ROUNDING**2
+    assert measured <= sharper * ROUNDING <= paper * ROUNDING**2
 
 
 def check_unfoldings(case: Case) -> None:
     paper = lipschitz_bound(case.model, case.domain, case.dt)
     tighter = lipschitz_bound(case.model, case.domain, case.dt, kind="tighter")
     assert paper.source == "paper, propagated"
-    assert measured(case) <= tighter.value * ROUNDING <= paper.value * ROUNDING**2
+    assert measure(case) <= tighter.value * ROUNDING <= paper.value * ROUNDING**2
 
 
 def check_theorem_1(case: Case) -> None:
     assert isinstance(case.cell, STCCell)
     for elastance in ("symmetric", "asymmetric"):
         for margin in (0.0, 0.5):
-            found = associated_lrc(case.model, margin, elastance=elastance, domain=case.domain, dt=case.dt)
-            certificate = found.certificate
+            associated = associated_lrc(case.model, margin, elastance=elastance, domain=case.domain, dt=case.dt)
+            certificate = associated.certificate
             assert certificate.condition_holds
             assert certificate.same_network
             assert certificate.strict

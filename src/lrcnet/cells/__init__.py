@@ -1,14 +1,12 @@
 """Recurrent cells: one step of each model, and the collection of all of them."""
 
-from torch import nn
-
 from lrcnet.cells.base import Cell, ODECell
 from lrcnet.cells.ctrnn import CTRNNCell
 from lrcnet.cells.gated import GRUCell, LSTMCell, MGUCell
 from lrcnet.cells.gru_ode import GRUODECell
 from lrcnet.cells.liquid import LiquidCell, LRCCell, LRCUCell, LTCCell, STCCell
 
-CELLS: dict[str, type[nn.Module]] = {
+CELLS: dict[str, type[Cell] | type[LSTMCell] | type[GRUCell]] = {
     "ltc": LTCCell,
     "stc": STCCell,
     "lrc": LRCCell,

@@ -4,7 +4,7 @@ from lrcnet.theory.associated import Associated, Certificate, associated_lrc, ce
 from lrcnet.theory.bounds import LipschitzBound, lipschitz_bound
 from lrcnet.theory.damping import Damping, damping
 from lrcnet.theory.domain import Domain
-from lrcnet.theory.empirical import EmpiricalLipschitz, empirical_lipschitz, visited
+from lrcnet.theory.empirical import EmpiricalLipschitz, empirical_lipschitz, visited_points
 from lrcnet.theory.generalisation import GeneralisationBound, generalisation_bound
 
 __all__ = [
@@ -21,5 +21,5 @@ __all__ = [
     "empirical_lipschitz",
     "generalisation_bound",
     "lipschitz_bound",
-    "visited",
+    "visited_points",
 ]

@@ -1,10 +1,10 @@
-"""Theorem 1 as a construction: the LRC that an STC is compared with, and a certificate of what follows."""
+"""Theorem 1 as a construction: the LRC that an STC is compared with, and a certificate for the pair."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -14,10 +14,10 @@ from lrcnet.errors import one_of
 from lrcnet.layers import LRC, STC
 from lrcnet.theory.bounds import elastance_weight_limit, lipschitz_bound, sensitivities, tighter_sensitivity
 from lrcnet.theory.domain import Domain
-from lrcnet.theory.network import Model, bounded, check_dt, read_model
+from lrcnet.theory.network import Model, bounded_circuit, check_dt, read_model
 
 FORMS = ("symmetric", "asymmetric")
-# What o multiplied from the limit may exceed it by, through rounding in the model's own precision.
+# Rounding in the model's own precision may lift o above the limit; o is made smaller by this part to prevent it.
 ROUNDING = 1e-6
 
 
@@ -27,14 +27,14 @@ class Certificate:
 
     Attributes:
         condition_holds: whether |o_ji| <= o*_ji = min(0.0625 |g_ji a_ji|, 0.25 |k_ji a_ji|) for every synapse.
-        broken: (N, 2), the synapses (j, i) where it does not, row j of y = [h, x] onto unit i.
-        largest_ratio: the largest |o_ji| / o*_ji, infinite where only o* is 0.
-        same_network: whether the synapses and the read-out are the STC's own, as the theorem supposes.
-        stc_bound: the paper's bound of the STC.
-        lrc_bound: the paper's bound of the LRC; not below the STC's.
-        lrc_tighter: our bound of the LRC.
-        gap: a number at most 1 - lrc_tighter / stc_bound, computed so that it does not round to 0 before 1 - eps_max
-            itself falls below the smallest float (w above 745).
+        broken: (N, 2), the synapses (j, i) that violate the condition, from row j of y = [h, x] to unit i.
+        largest_ratio: the largest |o_ji| / o*_ji, infinite if o* is 0 and o is not.
+        same_network: whether both models have the same synapses and read-out, as the theorem assumes.
+        stc_bound: the paper's bound for the STC.
+        lrc_bound: the paper's bound for the LRC; not below the STC's.
+        lrc_tighter: our tighter bound for the LRC.
+        gap: a lower bound on 1 - lrc_tighter / stc_bound, computed so that it rounds to 0 only when 1 - eps_max itself
+            falls below the smallest float (w above 745).
         strict: whether Theorem 1's strict inequality is certified on this domain: by gap > 0, or by R <= D for every
             synapse, which proves it for every finite box.
     """
@@ -55,11 +55,11 @@ class Certificate:
         else:
             j, i = self.broken[0].tolist()
             condition = (
-                f"the proof's condition is broken at {len(self.broken)} synapses, first at row {j} onto unit {i} "
+                f"the proof's condition is broken at {len(self.broken)} synapses, first from row {j} to unit {i} "
                 f"(largest |o| / o* is {self.largest_ratio:.4g})"
             )
         verdict = "certified smaller" if self.strict else "not certified smaller"
-        other = "" if self.same_network else "; the two do not share their synapses, so the theorem is silent"
+        other = "" if self.same_network else "; the two do not share their synapses, so the theorem does not apply"
         return (
             f"{condition}; bounds: STC {self.stc_bound:.6g}, LRC {self.lrc_bound:.6g}, LRC tighter "
             f"{self.lrc_tighter:.6g}: {verdict}{other}"
@@ -67,7 +67,7 @@ class Certificate:
 
 
 class Associated(NamedTuple):
-    """The LRC of an STC, in the form that the STC was given in, and its certificate."""
+    """The LRC of an STC, as a cell, a layer or a pair like the given STC, and its certificate."""
 
     model: Model
     certificate: Certificate
@@ -77,30 +77,30 @@ def associated_lrc(
     stc: Model,
     margin: float = 0.1,
     *,
-    elastance: str = "symmetric",
+    elastance: Literal["symmetric", "asymmetric"] = "symmetric",
     bias: float = 0.0,
     k_eps: float = 1.0,
     domain: Domain | None = None,
     dt: float = 1.0,
 ) -> Associated:
-    """The LRC of Theorem 1: the STC's synapses and read-out, with elastance weights inside the proof's limit.
+    """Build the LRC of Theorem 1: the STC's synapses and read-out, with elastance weights inside the proof's limit.
 
         o_ji = (1 - margin) sign(a_ji) min(0.0625 |g_ji a_ji|, 0.25 |k_ji a_ji|)
 
     Args:
         stc: an STC layer or cell, or (layer or cell, readout).
-        margin: from 0, at the limit, to 1, where o = 0 and the elastance is constant.
+        margin: from 0 (o at the limit) to 1 (o = 0, so the elastance is constant).
         elastance: "symmetric" or "asymmetric".
         bias: p of every unit.
-        k_eps: the half-width k of the symmetric form, of every unit.
-        domain: where to compare the bounds; by default the invariant states with inputs from -1 to 1.
-        dt: time that one input is held for.
+        k_eps: the half-width k of the symmetric form, for every unit.
+        domain: the box on which the bounds are compared; by default the invariant states and inputs from -1 to 1.
+        dt: the time for which one input is held.
 
     Returns:
         The LRC, with the STC's solver and unfoldings, and its certificate.
 
     Raises:
-        ValueError: for a margin outside 0 to 1, or a model that is not one STC.
+        ValueError: for a margin outside 0 to 1, or a model that is not a single STC.
 
     >>> stc = lrcnet.STC(3, 5, solver="euler", unfolds=1)
     >>> lrc, certificate = lrcnet.theory.associated_lrc(stc, margin=0.2)
@@ -130,18 +130,18 @@ def associated_lrc(
 
 
 def certify(stc: Model, lrc: Model, domain: Domain, dt: float = 1.0) -> Certificate:
-    """What Theorem 1 says about an STC and an LRC, whatever the LRC's elastance weights are.
+    """Evaluate Theorem 1 for an STC and an LRC with any elastance weights.
 
     Args:
         stc, lrc: models as in `lipschitz_bound`, of equal sizes.
-        domain: where to compare the bounds.
-        dt: time that one input is held for.
+        domain: the box on which the bounds are compared.
+        dt: the time for which one input is held.
 
     Raises:
-        ValueError: if the first has an elastance, the second has none, or their sizes or solvers differ.
+        ValueError: if the first model has an elastance, the second has none, or their sizes or solvers differ.
     """
     first, second, dt = read_model(stc), read_model(lrc), check_dt(dt)
-    inert, elastic = bounded(first), bounded(second)
+    inert, elastic = bounded_circuit(first), bounded_circuit(second)
     if inert.o is not None or elastic.o is None:
         raise ValueError("a certificate compares an STC with an LRC, in this order; pass a model of each")
     sizes = [(*net.readout.shape, net.input_size, net.solver, net.unfolds) for net in (first, second)]
@@ -166,7 +166,7 @@ def certify(stc: Model, lrc: Model, domain: Domain, dt: float = 1.0) -> Certific
     m = second.hidden_size
     gains = size * deficit / (1 + size * d)
     if second.unfolds > 1:
-        # Off the diagonal the propagated step has no 1 beside the sensitivity.
+        # The propagated bound adds 1 to the scaled sensitivity on the diagonal only.
         gains = torch.where(torch.eye(m, d.shape[1], dtype=torch.bool, device=d.device), gains, deficit / d)
     shrinks = same and size > 0 and bool((second.readout != 0).any())
     gap = float(gains.min()) if shrinks else 0.0
@@ -184,7 +184,7 @@ def certify(stc: Model, lrc: Model, domain: Domain, dt: float = 1.0) -> Certific
 
 
 def _stc_cell(layer: nn.Module) -> STCCell:
-    """The cell of an STC layer, or the cell itself."""
+    """Return the cell of an STC layer, or the cell itself."""
     if isinstance(layer, STC):
         read_model(layer)
         layer = layer.cells[0]
@@ -197,8 +197,8 @@ def _stc_cell(layer: nn.Module) -> STCCell:
 
 
 def _elastic_copy(layer: nn.Module, cell: STCCell, elastance: str) -> LRC | LRCCell:
-    """An LRC layer or cell with the settings of an STC, its values yet to be loaded."""
-    options = {
+    """Build an LRC layer or cell with the settings of an STC; the caller loads the values."""
+    options: dict[str, Any] = {
         name: getattr(cell, name)
         for name in ("solver", "unfolds", "negative_dt", "parametrisation", "constraint", "backend")
     }

@@ -16,7 +16,7 @@ from lrcnet.errors import one_of
 from lrcnet.liquid import Circuit
 from lrcnet.theory.domain import Domain
 from lrcnet.theory.elastance import ElastanceLimit, elastance_limit
-from lrcnet.theory.network import Model, Network, bounded, check_dt, read_model
+from lrcnet.theory.network import Model, Network, bounded_circuit, check_dt, read_model
 
 KINDS = ("paper", "tighter")
 
@@ -29,8 +29,9 @@ class LipschitzBound:
         value: the spectral norm of `matrix`.
         matrix: V (K, m + n), entry by entry at least |do_k / dy_j|.
         sensitivity: (m, m + n), entry by entry at least |d(dh_i/dt) / dy_j|.
-        source: whose bound it is: "paper", "tighter", or with ", propagated" behind it. Only "paper" is the paper's.
-        unfolds: solver steps that it covers.
+        source: the origin of the bound: "paper" or "tighter", followed by ", propagated" if the sensitivity was
+            multiplied through the unfoldings. Only "paper" is the paper's own bound.
+        unfolds: the number of solver steps that the bound covers.
     """
 
     value: float
@@ -44,7 +45,7 @@ class LipschitzBound:
 
 
 class Sensitivity(NamedTuple):
-    """What the bounds on |d(dh_i/dt) / dy_j| are built from, each (m, J).
+    """The parts of the bounds on |d(dh_i/dt) / dy_j|, each (m, J).
 
     Attributes:
         synaptic: D of an STC, 0.0625 |g a h| + 0.25 |k a e_l| + 1.
@@ -60,7 +61,7 @@ class Sensitivity(NamedTuple):
 def lipschitz_bound(
     model: Model, domain: Domain, dt: float = 1.0, *, kind: str = "paper", propagate: bool | None = None
 ) -> LipschitzBound:
-    """An upper bound on the Lipschitz constant of one step of an STC, LRC or LRCU with a linear output.
+    """Bound the Lipschitz constant of one step of an STC, LRC or LRCU with a linear output.
 
         v_kj = sum_i |q_ki| (1 + dt s_ij),     bound = ||V||_2
 
@@ -69,19 +70,19 @@ def lipschitz_bound(
 
     Args:
         model: a layer or cell, (layer, readout), or a module with one layer and one nn.Linear after it.
-        domain: the box of states and inputs in which y lies.
-        dt: time that one input is held for.
-        kind: "paper" for the bound of the paper's proof; "tighter" for ours, which knows how large the elastance can
-            get on the box. The two agree for an STC.
+        domain: the box of states and inputs that contains y.
+        dt: the time for which one input is held.
+        kind: "paper" for the bound of the paper's proof; "tighter" for our bound, which uses the largest elastance on
+            the box. The two agree for an STC.
         propagate: whether to multiply the sensitivity through the unfoldings, V = |Q| (I + dt/K S)^K for the states;
-            ours. None does so where there is more than one unfolding, because the proof covers one step only. With one
-            unfolding it sharpens the bound: it puts the identity where the proof puts 1 everywhere.
+            this bound is ours. None does so if there is more than one unfolding, because the proof covers one step
+            only. With one unfolding, True sharpens the bound: it puts the identity where the proof puts 1 everywhere.
 
     Returns:
-        The bound; its `source` says whose it is.
+        The bound; its `source` names its origin.
 
     Raises:
-        ValueError: for a model without a known bound, in one sentence, or for propagate=False with several unfoldings.
+        ValueError: for a model without a known bound, or for propagate=False with several unfoldings.
 
     >>> stc = lrcnet.STCCell(0, 1, solver="euler", unfolds=1)
     >>> circuit = {"g": 0.0, "g_l": 5.0, "k": -10.0, "a": 8.0, "b": 0.0, "e_l": -1.0}
@@ -92,7 +93,7 @@ def lipschitz_bound(
     """
     one_of("kind", kind, KINDS)
     network, dt = read_model(model), check_dt(dt)
-    circuit = bounded(network)
+    circuit = bounded_circuit(network)
     unfolds = network.unfolds
     if propagate is None:
         propagate = unfolds > 1
@@ -105,7 +106,7 @@ def lipschitz_bound(
     sensitivity, limit = sensitivities(network, circuit, low, high, dt)
     s = paper_sensitivity(sensitivity) if kind == "paper" else tighter_sensitivity(sensitivity, limit)
     weights = network.readout.abs()
-    matrix = weights @ (propagated(s, dt / unfolds, unfolds) if propagate else 1 + dt * s)
+    matrix = weights @ (propagate_sensitivity(s, dt / unfolds, unfolds) if propagate else 1 + dt * s)
     source = f"{kind}, propagated" if propagate else kind
     return LipschitzBound(float(torch.linalg.matrix_norm(matrix, 2)), matrix, s, source, unfolds)
 
@@ -113,23 +114,25 @@ def lipschitz_bound(
 def sensitivities(
     network: Network, circuit: Circuit, low: Tensor, high: Tensor, dt: float
 ) -> tuple[Sensitivity, ElastanceLimit]:
-    """D, R and the largest elastance for every state that the gates and the solver meet from a box low to high (J,)."""
+    """Return D, R and the largest elastance over all states that gates and solver reach from a box low to high (J,)."""
     m = network.hidden_size
     start = torch.maximum(low[:m].abs(), high[:m].abs())
     d = dt / network.unfolds
-    met = start
+    largest_start = start
     for _ in range(network.unfolds - 1):
-        met = reach(network.solver, met, circuit.e_l.abs(), d)
+        largest_start = largest_state_within(network.solver, largest_start, circuit.e_l.abs(), d)
     if network.unfolds > 1:
-        low = torch.cat([torch.minimum(low[:m], -met), low[m:]])
-        high = torch.cat([torch.maximum(high[:m], met), high[m:]])
-    # Gates are taken at the old state, but a semi-linear step multiplies their slopes by states on the way to the new.
-    largest = met if network.solver == "euler" else reach(network.solver, met, circuit.e_l.abs(), d)
+        low = torch.cat([torch.minimum(low[:m], -largest_start), low[m:]])
+        high = torch.cat([torch.maximum(high[:m], largest_start), high[m:]])
+    # Gates are evaluated at the old state, but a semi-linear step multiplies their slopes by the states between the old
+    # and the new one.
+    euler = network.solver == "euler"
+    largest = largest_start if euler else largest_state_within(network.solver, largest_start, circuit.e_l.abs(), d)
     return sensitivity_on(circuit, largest), elastance_limit(circuit, low, high)
 
 
 def sensitivity_on(circuit: Circuit, state: Tensor) -> Sensitivity:
-    """D and R of the proof for states with |h_i| <= state_i (m,); synapse (j, i) of the circuit is entry (i, j)."""
+    """Compute the proof's D and R for states with |h_i| <= state_i (m,); entry (i, j) belongs to synapse (j, i)."""
     leak = circuit.e_l.abs()
     d = 0.0625 * (circuit.g * circuit.a).abs() * state + 0.25 * (circuit.k * circuit.a).abs() * leak + 1
     if circuit.o is None:
@@ -139,17 +142,17 @@ def sensitivity_on(circuit: Circuit, state: Tensor) -> Sensitivity:
 
 
 def elastance_weight_limit(circuit: Circuit) -> Tensor:
-    """o*_ji = min(0.0625 |g_ji a_ji|, 0.25 |k_ji a_ji|), (J, m): the proof's condition is |o_ji| <= o*_ji."""
+    """Return o*_ji = min(0.0625 |g_ji a_ji|, 0.25 |k_ji a_ji|), (J, m): the proof's condition is |o_ji| <= o*_ji."""
     return torch.minimum(0.0625 * (circuit.g * circuit.a).abs(), 0.25 * (circuit.k * circuit.a).abs())
 
 
 def paper_sensitivity(parts: Sensitivity) -> Tensor:
-    """D where the proof's condition holds, D + R / 4 elsewhere (eps <= 1, |eps'| <= 1/4)."""
+    """Return D where the proof's condition holds, and D + R / 4 elsewhere (eps <= 1, |eps'| <= 1/4)."""
     return torch.where(parts.within, parts.synaptic, parts.synaptic + 0.25 * parts.elastic)
 
 
 def tighter_sensitivity(parts: Sensitivity, limit: ElastanceLimit) -> Tensor:
-    """The maximum of phi(e) = e D + e (1 - e) R over 0 <= e <= eps_max: at min(eps_max, (D + R) / (2 R))."""
+    """Return the maximum of phi(e) = e D + e (1 - e) R over 0 <= e <= eps_max, at min(eps_max, (D + R) / (2 R))."""
     d, r = parts.synaptic, parts.elastic
     top, rest = limit.largest.unsqueeze(-1), limit.complement.unsqueeze(-1)
     peak = torch.where(r > 0, (d + r) / (2 * torch.where(r > 0, r, torch.ones_like(r))), torch.inf)
@@ -158,10 +161,10 @@ def tighter_sensitivity(parts: Sensitivity, limit: ElastanceLimit) -> Tensor:
     return e * (d + one_minus_e * r)
 
 
-def propagated(s: Tensor, d: float, unfolds: int) -> Tensor:
-    """Bound on |d h_new / d y| (m, J) after some unfoldings of size d, by the chain rule entry by entry.
+def propagate_sensitivity(s: Tensor, d: float, unfolds: int) -> Tensor:
+    """Bound |d h_new / d y| (m, J) entry by entry after K unfoldings of size d, by the chain rule.
 
-    States: (I + d S_h)^K. Inputs, which every unfolding sees again: sum over k < K of (I + d S_h)^k d S_x.
+    States: (I + d S_h)^K. Inputs, which act in every unfolding: sum over k < K of (I + d S_h)^k d S_x.
     """
     m = s.shape[0]
     step = torch.eye(m, dtype=s.dtype, device=s.device) + d * s[:, :m]
@@ -172,8 +175,8 @@ def propagated(s: Tensor, d: float, unfolds: int) -> Tensor:
     return total
 
 
-def reach(solver: str, state: Tensor, leak: Tensor, d: float) -> Tensor:
-    """How large |h_i| can get on the way through one step of size d from |h_i| <= state_i, with leak = |e_l|; (m,).
+def largest_state_within(solver: str, state: Tensor, leak: Tensor, d: float) -> Tensor:
+    """Bound |h_i| (m,) during one step of size d that starts from |h_i| <= state_i, with leak = |e_l|.
 
     Uses only 1/2 <= sigma(f) <= 1, |tau(u)| <= 1 and 0 <= eps <= 1, and for Euler that the step is convex in
     eps sigma(f) on either side of 1/2, so that its largest value is at an end.

@@ -1,4 +1,4 @@
-"""How an elastance damps an STC: its slope and the LRC's over a sweep of one state and one input."""
+"""The damping of an STC by an elastance: the slopes of STC and LRC over a sweep of one state and one input."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor
 from lrcnet import liquid
 from lrcnet.errors import positive_size
 from lrcnet.theory.domain import Domain
-from lrcnet.theory.network import Model, bounded, read_model
+from lrcnet.theory.network import Model, bounded_circuit, read_model
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Damping:
         states: (S,), the values of the unit's state.
         inputs: (X,), the values of the input; a single 0 for a model without inputs.
         stc: (S, X), dh/dt of the STC.
-        lrc: (S, X), dh/dt of the LRC, which is elastance * stc.
+        lrc: (S, X), dh/dt of the LRC, equal to elastance * stc.
         elastance: (S, X), between 0 and 1.
     """
 
@@ -34,24 +34,24 @@ class Damping:
 
 @torch.no_grad()
 def damping(lrc: Model, domain: Domain, *, unit: int = 0, channel: int = 0, points: int = 101) -> Damping:
-    """dh/dt of an LRC and of the STC with the same synapses, over a sweep of a state and an input.
+    """Compute dh/dt of an LRC and of the STC with the same synapses, over a sweep of a state and an input.
 
     Args:
         lrc: an LRC or LRCU, as in `lipschitz_bound`; its STC is the same network with elastance 1.
-        domain: the ranges that are swept; everything else stays in the middle of its range.
-        unit: whose state is swept and whose slope is shown.
-        channel: the input that is swept.
-        points: S and X.
+        domain: the ranges of the sweep; all other states and inputs stay in the middle of their range.
+        unit: the unit of the swept state and of the slopes.
+        channel: the swept input.
+        points: the number of values, S and X.
 
     Raises:
         ValueError: for a model without elastance, or a unit or channel that it does not have.
 
-    >>> shown = lrcnet.theory.damping(lrcnet.LRCU(1, 4), lrcnet.theory.Domain((-1.0, 1.0), (-3.0, 3.0)))
-    >>> shown.elastance.shape, bool(((shown.elastance > 0) & (shown.elastance < 1)).all())
+    >>> sweep = lrcnet.theory.damping(lrcnet.LRCU(1, 4), lrcnet.theory.Domain((-1.0, 1.0), (-3.0, 3.0)))
+    >>> sweep.elastance.shape, bool(((sweep.elastance > 0) & (sweep.elastance < 1)).all())
     (torch.Size([101, 101]), True)
     """
     network = read_model(lrc)
-    circuit = bounded(network)
+    circuit = bounded_circuit(network)
     if circuit.o is None:
         raise ValueError("damping needs a model with an elastance, but this one is an STC; see associated_lrc")
     m, n = network.hidden_size, network.input_size

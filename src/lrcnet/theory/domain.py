@@ -1,4 +1,4 @@
-"""A box of states and inputs: where a bound is to hold."""
+"""A box of states and inputs, on which a bound holds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from lrcnet.theory.elastance import elastance_limit
-from lrcnet.theory.network import Model, Network, bounded, check_dt, read_model
+from lrcnet.theory.network import Model, Network, bounded_circuit, check_dt, read_model
 
 Side = float | Tensor
 Range = tuple[Side, Side]
@@ -36,13 +36,13 @@ class Domain:
     inputs: Range | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "states", _checked("states", self.states))
+        object.__setattr__(self, "states", _check_range("states", self.states))
         if self.inputs is not None:
-            object.__setattr__(self, "inputs", _checked("inputs", self.inputs))
+            object.__setattr__(self, "inputs", _check_range("inputs", self.inputs))
 
     @classmethod
     def around(cls, states: Tensor, inputs: Tensor) -> Domain:
-        """The smallest box around states (N, m) and inputs (N, n) that were seen."""
+        """Return the smallest box around given states (N, m) and inputs (N, n)."""
         if states.dim() != 2 or inputs.dim() != 2 or not states.shape[0] or states.shape[0] != inputs.shape[0]:
             raise ValueError(
                 f"a domain around data needs states (N, m) and inputs (N, n) with the same N of at least 1, but they "
@@ -52,16 +52,16 @@ class Domain:
 
     @classmethod
     def invariant(cls, model: Model, *, inputs: Range | None = None, h0: Side = 0.0, dt: float = 1.0) -> Domain:
-        """The box that states never leave: |h_i| <= 2 |e_l_i|, since sigma(f) >= 1/2 and |tau(u)| <= 1.
+        """Return the box that states never leave: |h_i| <= 2 |e_l_i|, since sigma(f) >= 1/2 and |tau(u)| <= 1.
 
         Args:
             model: STC, LRC or LRCU, as in `lipschitz_bound`.
             inputs: (low, high) of the inputs; None for a model without inputs.
-            h0: the first state, a number, (m,) or (B, m).
-            dt: the largest step that will be taken.
+            h0: the initial state, a number, (m,) or (B, m).
+            dt: the largest time step of the sequences.
 
         Raises:
-            ValueError: if h0 lies outside, or an explicit step is so large that it can leave the box.
+            ValueError: if h0 lies outside the box, or an explicit step is so large that it can leave the box.
 
         >>> lrcu = lrcnet.LRCU(3, 5)
         >>> box = lrcnet.theory.Domain.invariant(lrcu, inputs=(-1.0, 1.0))
@@ -69,7 +69,7 @@ class Domain:
         True
         """
         network, dt = read_model(model), check_dt(dt)
-        circuit = bounded(network)
+        circuit = bounded_circuit(network)
         edge = 2 * circuit.e_l.abs()
         first = _tensor(h0).to(edge)
         if first.dim() > 2 or (first.dim() and first.shape[-1] != edge.shape[0]):
@@ -77,7 +77,7 @@ class Domain:
                 f"h0 must be a number or have {edge.shape[0]} entries in its last dimension, but has shape "
                 f"{tuple(first.shape)}"
             )
-        # A NaN is not inside either.
+        # Written with `not` so that NaN counts as outside.
         if not bool((first.abs() <= edge).all()):
             excess = (first.abs() - edge).expand(*first.shape[:-1], -1).reshape(-1, edge.shape[0]).amax(0)
             unit = int(excess.nan_to_num(torch.inf).argmax())
@@ -89,7 +89,7 @@ class Domain:
         size = dt / network.unfolds
         if network.solver == "euler" and size > 1:
             low, high = box.ends(network)
-            # Euler mixes the old state and one inside the box while d eps sigma(f) <= 1.
+            # While d eps sigma(f) <= 1, an Euler step is a weighted mean of the old state and one inside the box.
             forget = torch.sigmoid(circuit.g.sum(0) + circuit.g_l)
             largest = float((elastance_limit(circuit, low, high).largest * forget).max())
             if size * largest > 1:
@@ -100,10 +100,10 @@ class Domain:
         return box
 
     def ends(self, network: Network) -> tuple[Tensor, Tensor]:
-        """The lowest and the highest y, each (m + n,) in float64, for a network of these sizes.
+        """Return the lowest and the highest y, each (m + n,) in float64, for a network.
 
         Raises:
-            ValueError: if a side given as a tensor has another size.
+            ValueError: if a side given as a tensor does not have the network's size.
         """
         like, n = network.readout, network.input_size
         if n and self.inputs is None:
@@ -127,12 +127,12 @@ class Domain:
 
 
 def _tensor(side: Side) -> Tensor:
-    """A number or tensor as a tensor; a number keeps its 64 bits."""
+    """Return a number or tensor as a tensor; a number becomes float64."""
     return side if isinstance(side, Tensor) else torch.tensor(side, dtype=torch.float64)
 
 
-def _checked(what: str, pair: Range) -> Range:
-    """A (low, high) pair that is finite and not empty; tensors are copied."""
+def _check_range(what: str, pair: Range) -> Range:
+    """Check that a (low, high) pair is finite and not empty; return it with tensors copied."""
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         raise TypeError(
             f"the domain of {what} must be a pair (low, high), but is {pair!r}; pass two numbers or tensors"

@@ -1,4 +1,4 @@
-"""How large an elastance can get on a box, with 1 - eps computed where eps itself would round to 1."""
+"""The largest elastance on a box, and 1 minus it without rounding to 0 where eps itself rounds to 1."""
 
 from typing import NamedTuple
 
@@ -16,10 +16,10 @@ class ElastanceLimit(NamedTuple):
 
 
 def elastance_limit(circuit: Circuit, low: Tensor, high: Tensor) -> ElastanceLimit:
-    """The largest elastance eps(w_i), w_i = sum_j o_ji y_j + p_i, for y (J,) between low and high.
+    """Return the largest elastance eps(w_i), w_i = sum_j o_ji y_j + p_i, for y (J,) between low and high.
 
-    The asymmetric one grows with w. The symmetric one is even in w and falls with |w|, so it is largest where |w| is
-    smallest: tanh(k / 2) where w can be 0. Without elastance eps is 1.
+    The asymmetric form grows with w. The symmetric form is even in w and falls with |w|, so it is largest where |w| is
+    smallest, and equals tanh(k / 2) there if w can be 0. Without elastance, eps is 1.
     """
     if circuit.o is None:
         return ElastanceLimit(torch.ones_like(circuit.e_l), torch.zeros_like(circuit.e_l))
@@ -30,6 +30,6 @@ def elastance_limit(circuit: Circuit, low: Tensor, high: Tensor) -> ElastanceLim
         w = middle + spread
         return ElastanceLimit(torch.sigmoid(w), torch.sigmoid(-w))
     w, k = (middle.abs() - spread).clamp(min=0), circuit.k_eps
-    # sigma(w + k) - sigma(w - k) as a product: no difference of two numbers that both round to 1.
+    # sigma(w + k) - sigma(w - k), written as a product to avoid the difference of two numbers that both round to 1.
     eps = torch.sigmoid(w + k) * torch.sigmoid(k - w) * -torch.expm1(-2 * k)
     return ElastanceLimit(eps, torch.sigmoid(-w - k) + torch.sigmoid(w - k))

@@ -1,4 +1,4 @@
-"""The Lipschitz constant as measured: the largest spectral norm of the output's Jacobian that can be found."""
+"""The measured Lipschitz constant: the largest spectral norm of the output's Jacobian that a search reaches."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from lrcnet.theory.network import Model, Network, check_dt, read_model
 Points = tuple[Tensor, Tensor]
 Data = Tensor | Points
 
-# Random points of the box that are looked at for each one that gradient ascent starts from.
+# Number of random points that are evaluated for each starting point of gradient ascent.
 CANDIDATES = 16
-# Of a climb, as a part of the box's width.
+# First step of gradient ascent, as a fraction of the box's width.
 FIRST_STEP = 0.05
 
 
 @dataclass(frozen=True)
 class EmpiricalLipschitz:
-    """A lower bound on the Lipschitz constant of y = [h, x] -> Q h_new; float(found) is its value.
+    """A lower bound on the Lipschitz constant of y = [h, x] -> Q h_new; float(measured) is its value.
 
     Attributes:
-        value: the largest spectral norm found.
-        over_data: the largest one over the given data, None without data.
-        by_ascent: the largest one that gradient ascent found inside the box, None without a box.
-        state, inputs: (m,) and (n,), where `value` was found.
+        value: the largest spectral norm of all points evaluated.
+        over_data: the largest norm over the given data, None without data.
+        by_ascent: the largest norm that gradient ascent reached inside the box, None without a box.
+        state, inputs: (m,) and (n,), the point at which the norm is `value`.
     """
 
     value: float
@@ -52,28 +52,28 @@ def empirical_lipschitz(
     steps: int = 60,
     seed: int = 0,
 ) -> EmpiricalLipschitz:
-    """The largest spectral norm of the output's Jacobian over data, and by gradient ascent inside a box.
+    """Measure the largest spectral norm of the output's Jacobian, over data and by gradient ascent inside a box.
 
     Args:
-        model: as in `lipschitz_bound`, with any cell of lrcnet (LTC too) and any solver of fixed step.
-        data: (states (N, m), inputs (N, n)); or sequences of inputs, laid out as the layer's, which are run from a zero
-            state and looked at in every step.
-        domain: where to climb: from the best of the data that lie inside, and from the best of random points.
-        dt: time that one input is held for; with (states, inputs) also one value per point, (N,), and the ascent then
-            takes the largest.
-        starts: climbs at a time.
-        steps: of each climb; 0 only looks at the points it would start from.
-        seed: of the random points.
+        model: as in `lipschitz_bound`, with any cell of lrcnet (LTC too) and any fixed-step solver.
+        data: (states (N, m), inputs (N, n)); or sequences of inputs in the layer's layout, which are run from a zero
+            state and evaluated at every step.
+        domain: the box of the ascent, which starts from the best data inside it and from the best of random points.
+        dt: the time for which one input is held; with (states, inputs) also one value per point, (N,), and the ascent
+            then uses the largest.
+        starts: the number of ascents, which run at the same time.
+        steps: the number of steps of each ascent; 0 evaluates the starting points only.
+        seed: random seed for the random points.
 
     Returns:
-        What was found; the true constant is at least this.
+        The measured value; the true constant is at least as large.
 
     Raises:
         ValueError: without data and domain, for data of a wrong shape or with a Jacobian that is not finite.
 
     >>> layer, readout = lrcnet.LTC(3, 5), torch.nn.Linear(5, 1)
-    >>> found = lrcnet.theory.empirical_lipschitz((layer, readout), torch.randn(20, 4, 3))
-    >>> found.value == found.over_data
+    >>> measured = lrcnet.theory.empirical_lipschitz((layer, readout), torch.randn(20, 4, 3))
+    >>> measured.value == measured.over_data
     True
     """
     network = read_model(model)
@@ -84,18 +84,18 @@ def empirical_lipschitz(
     over_data: float | None = None
     by_ascent: float | None = None
     best: list[tuple[float, Tensor]] = []
-    seen: Tensor | None = None
+    data_points: Tensor | None = None
     if data is not None:
-        h, x, step = _points(network, data, dt)
-        seen = torch.cat([h, x], -1)
+        h, x, step = _read_points(network, data, dt)
+        data_points = torch.cat([h, x], -1)
         norms = spectral_norms(network, h, x, step)
         order = norms.argsort(descending=True)
-        seen = seen[order]
+        data_points = data_points[order]
         over_data = float(norms[order[0]])
-        best.append((over_data, seen[0]))
+        best.append((over_data, data_points[0]))
     if domain is not None:
         largest = check_dt(float(dt.max()) if isinstance(dt, Tensor) else dt)
-        by_ascent, top = _ascend(network, domain.ends(network), seen, largest, starts, steps, seed)
+        by_ascent, top = _ascend(network, domain.ends(network), data_points, largest, starts, steps, seed)
         best.append((by_ascent, top))
     value, y = max(best, key=lambda pair: pair[0])
     m = network.hidden_size
@@ -103,19 +103,19 @@ def empirical_lipschitz(
 
 
 @torch.no_grad()
-def visited(model: Model, inputs: Tensor, *, h0: Tensor | None = None, dt: float = 1.0) -> Points:
-    """Every y = [h, x] that a network meets: the state before each step, and the input of that step.
+def visited_points(model: Model, inputs: Tensor, *, h0: Tensor | None = None, dt: float = 1.0) -> Points:
+    """Return every y = [h, x] of a network's run: the state before each step, and the input of that step.
 
     Args:
         model: as in `empirical_lipschitz`.
-        inputs: sequences as the layer takes them, (T, B, n), (B, T, n) if batch_first, or (T, n).
-        h0: first states (B, m) or (m,); zeros if None.
-        dt: time between two readings.
+        inputs: sequences in the layer's layout, (T, B, n), (B, T, n) if batch_first, or (T, n).
+        h0: initial states (B, m) or (m,); zeros if None.
+        dt: the time between two readings.
 
     Returns:
-        States (N, m) and inputs (N, n), float64, N = B T, sequence after sequence.
+        States (N, m) and inputs (N, n) in float64, N = B T, one sequence after the other.
 
-    >>> states, inputs = lrcnet.theory.visited(lrcnet.LRCU(3, 5, batch_first=True), torch.randn(4, 20, 3))
+    >>> states, inputs = lrcnet.theory.visited_points(lrcnet.LRCU(3, 5, batch_first=True), torch.randn(4, 20, 3))
     >>> states.shape, inputs.shape
     (torch.Size([80, 5]), torch.Size([80, 3]))
     """
@@ -126,7 +126,7 @@ def visited(model: Model, inputs: Tensor, *, h0: Tensor | None = None, dt: float
 
 @torch.no_grad()
 def trajectories(network: Network, inputs: Tensor, h0: Tensor | None, dt: float) -> tuple[Tensor, Tensor, Tensor]:
-    """States before and after each step, (B, T, m) each, and the inputs (B, T, n), all float64."""
+    """Return the states before and after each step, (B, T, m) each, and the inputs (B, T, n), all in float64."""
     like, (m, n) = network.readout, (network.hidden_size, network.input_size)
     x = inputs.detach().to(like)
     if x.dim() == 2:
@@ -144,7 +144,7 @@ def trajectories(network: Network, inputs: Tensor, h0: Tensor | None, dt: float)
 
 
 def spectral_norms(network: Network, h: Tensor, x: Tensor, dt: Tensor) -> Tensor:
-    """||do/dy||_2 at each of N points, (N,), without gradients."""
+    """Compute ||do/dy||_2 (N,) at N points, without gradients."""
     size = points_per_chunk(network)
     norms = []
     for first, part in zip(
@@ -160,34 +160,34 @@ def spectral_norms(network: Network, h: Tensor, x: Tensor, dt: Tensor) -> Tensor
 
 
 def _norm(jacobian: Tensor) -> Tensor:
-    """The spectral norm of each (K, J), from the smaller of the two Gram matrices: much faster than an SVD here."""
+    """Compute the spectral norm of each (K, J) from the smaller Gram matrix, which is much faster than an SVD here."""
     if jacobian.shape[-2] == 1:
-        only: Tensor = torch.linalg.vector_norm(jacobian.squeeze(-2), dim=-1)
-        return only
+        row_norm: Tensor = torch.linalg.vector_norm(jacobian.squeeze(-2), dim=-1)
+        return row_norm
     short = jacobian if jacobian.shape[-2] <= jacobian.shape[-1] else jacobian.transpose(-1, -2)
     squares: Tensor = torch.linalg.eigvalsh(short @ short.transpose(-1, -2))
     return squares[..., -1].clamp(min=0).sqrt()
 
 
 def _ascend(
-    network: Network, ends: Points, seen: Tensor | None, dt: float, starts: int, steps: int, seed: int
+    network: Network, ends: Points, data_points: Tensor | None, dt: float, starts: int, steps: int, seed: int
 ) -> tuple[float, Tensor]:
-    """The largest spectral norm that projected gradient ascent finds between two ends, and where."""
+    """Maximise the spectral norm in a box by projected gradient ascent; return the largest norm and its point."""
     low, high = ends
     m, width = network.hidden_size, high - low
     generator = torch.Generator(low.device).manual_seed(seed)
     draw = torch.rand(starts * CANDIDATES, low.shape[0], dtype=low.dtype, device=low.device, generator=generator)
     candidates = low + draw * width
-    if seen is not None:
-        inside = seen[((seen >= low) & (seen <= high)).all(-1)]
+    if data_points is not None:
+        inside = data_points[((data_points >= low) & (data_points <= high)).all(-1)]
         candidates = torch.cat([inside[:starts], candidates])
     step = torch.full((candidates.shape[0],), dt, dtype=low.dtype, device=low.device)
     norms = spectral_norms(network, candidates[:, :m], candidates[:, m:], step)
     value, order = norms.topk(min(starts, candidates.shape[0]))
     y = candidates[order]
     best, where = float(value[0]), y[0].clone()
-    # Each coordinate has a step of its own that grows while the slope keeps its sign and shrinks where it turns: a peak
-    # of unknown width is first found and then climbed, whatever the scale of the norm.
+    # Each coordinate has its own step size, which grows while the slope keeps its sign and shrinks when the sign
+    # changes. So the ascent works for peaks of any width and for any scale of the norm.
     rate = torch.full_like(y, FIRST_STEP)
     before = torch.zeros_like(y)
     for _ in range(steps):
@@ -203,16 +203,16 @@ def _ascend(
 
 
 def _norm_and_slope(network: Network, y: Tensor, dt: Tensor) -> Points:
-    """||do/dy||_2 at each of N points, (N,), and its gradient (N, J)."""
+    """Compute ||do/dy||_2 (N,) at N points, and its gradient (N, J)."""
     m, y = network.hidden_size, y.detach().requires_grad_(True)
     norm = _norm(output_jacobian(network, y[:, :m], y[:, m:], dt))
     (slope,) = torch.autograd.grad(norm.sum(), y)
-    # Equal singular values have no gradient; such a point waits for its neighbours.
+    # The norm has no gradient where singular values are equal; such a point does not move.
     return norm.detach(), slope.nan_to_num(0.0, 0.0, 0.0)
 
 
-def _points(network: Network, data: Data, dt: float | Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """States (N, m), inputs (N, n) and steps (N,) of the data."""
+def _read_points(network: Network, data: Data, dt: float | Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the states (N, m), inputs (N, n) and time steps (N,) of the data."""
     like, (m, n) = network.readout, (network.hidden_size, network.input_size)
     if isinstance(data, Tensor):
         if isinstance(dt, Tensor) and dt.dim():

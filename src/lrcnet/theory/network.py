@@ -1,4 +1,4 @@
-"""What the theory calls a model: one recurrent cell, its input map, and a linear read-out of its state.
+"""The models that the theory covers: one recurrent cell, its input map, and a linear read-out of its state.
 
 Axes: m states, n inputs, J = m + n rows of y = [h, x], K outputs.
 """
@@ -30,13 +30,13 @@ BOUNDED_SOLVERS = ("euler", "hybrid", "exponential")
 
 @dataclass(frozen=True)
 class Network:
-    """A model as the theory sees it, in float64 and cut off from the caller's parameters.
+    """A model in the form that the theory needs: a float64 copy, independent of the caller's parameters.
 
     Attributes:
-        cell: the recurrence, on its reference path.
+        cell: the recurrence, computed by the plain loop.
         readout: Q (K, m), with the output map folded in.
         offset: (K,), so that the output is Q h + offset.
-        batch_first: whether sequences are (B, T, n) rather than (T, B, n), as the layer has it.
+        batch_first: whether the layer's sequences are (B, T, n) rather than (T, B, n).
     """
 
     cell: Cell
@@ -46,7 +46,7 @@ class Network:
     circuit: Circuit | None = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "circuit", _folded(self.cell) if isinstance(self.cell, LiquidCell) else None)
+        object.__setattr__(self, "circuit", _fold_input_map(self.cell) if isinstance(self.cell, LiquidCell) else None)
 
     @property
     def hidden_size(self) -> int:
@@ -60,7 +60,7 @@ class Network:
 
     @property
     def solver(self) -> str:
-        """The solver's name; "" for a cell that solves no ODE."""
+        """The solver's name; "" for a cell that is not an ODE."""
         return str(getattr(self.cell, "solver", ""))
 
     @property
@@ -70,17 +70,17 @@ class Network:
 
 
 def read_model(model: Model) -> Network:
-    """A model as a `Network`.
+    """Convert a model to a `Network`.
 
     Args:
-        model: a layer or cell of lrcnet, whose output is then its state (after the output map, if it has one); a pair
+        model: a layer or cell of lrcnet, with its state (after the output map, if it has one) as the output; a pair
             (layer, readout); or a module that has exactly one recurrent layer and after it, in the order of
-            registration, one nn.Linear. What stands before the layer (an embedding, a convolutional head) only makes
-            its inputs. What `forward` does beside calling these modules cannot be seen from here: for a network with a
-            nonlinear function behind the layer, pass the pair.
+            registration, one nn.Linear. Modules before the layer (an embedding, a convolutional head) only compute its
+            inputs. Operations in `forward` that are not modules cannot be detected: for a network with a nonlinear
+            function after the layer, pass the pair.
 
     Raises:
-        ValueError, TypeError: for anything else, in one sentence.
+        ValueError, TypeError: for anything else.
     """
     if isinstance(model, tuple):
         if len(model) != 2:
@@ -89,7 +89,7 @@ def read_model(model: Model) -> Network:
             )
         layer, readout = model
     else:
-        layer, readout = _parts(model)
+        layer, readout = _find_parts(model)
     cell, batch_first = _cell_of(layer)
     cell = copy.deepcopy(cell).double().requires_grad_(False)
     if isinstance(cell, LiquidCell):
@@ -98,8 +98,8 @@ def read_model(model: Model) -> Network:
     return Network(cell, matrix, offset, batch_first)
 
 
-def bounded(network: Network) -> Circuit:
-    """The circuit that the bounds of Theorem 1 speak of, with the input map folded into the input rows of a, b, o.
+def bounded_circuit(network: Network) -> Circuit:
+    """Return the circuit for the bounds of Theorem 1, with the input map folded into the input rows of a, b, o.
 
     Raises:
         ValueError: if no bound is known for this model.
@@ -120,7 +120,7 @@ def bounded(network: Network) -> Circuit:
 
 
 def check_dt(dt: float) -> float:
-    """A step size for the theory: one finite number that is not negative."""
+    """Return dt if it is one finite number that is not negative."""
     if isinstance(dt, bool) or not isinstance(dt, int | float):
         raise TypeError(f"dt must be one number, but is {dt!r}; compute the bound for the largest dt that occurs")
     if not math.isfinite(dt) or dt < 0:
@@ -128,8 +128,8 @@ def check_dt(dt: float) -> float:
     return float(dt)
 
 
-def _parts(module: nn.Module) -> tuple[nn.Module, Readout]:
-    """The recurrent layer of a module and the one linear read-out behind it."""
+def _find_parts(module: nn.Module) -> tuple[nn.Module, Readout]:
+    """Find the recurrent layer of a module and the linear read-out after it."""
     if not isinstance(module, nn.Module):
         raise TypeError(f"a model must be a module or (layer, readout), but is a {type(module).__name__}; {ACCEPTED}")
     if isinstance(module, RecurrentLayer | Cell | nn.RNNBase | nn.RNNCellBase):
@@ -141,15 +141,15 @@ def _parts(module: nn.Module) -> tuple[nn.Module, Readout]:
     recurrent = [i for i, leaf in enumerate(leaves) if isinstance(leaf, RecurrentLayer | Cell | nn.RNNBase)]
     if len(recurrent) != 1:
         raise ValueError(f"a model must have exactly one recurrent layer, but {name} has {len(recurrent)}; {ACCEPTED}")
-    behind = [m for m in leaves[recurrent[0] + 1 :] if not isinstance(m, nn.Dropout | nn.Identity)]
-    if len(behind) != 1 or not isinstance(behind[0], nn.Linear):
-        found = ", ".join(type(m).__name__ for m in behind) or "nothing"
-        raise ValueError(f"one nn.Linear must follow the recurrent layer of {name}, but {found} does; {ACCEPTED}")
-    return leaves[recurrent[0]], behind[0]
+    after = [m for m in leaves[recurrent[0] + 1 :] if not isinstance(m, nn.Dropout | nn.Identity)]
+    if len(after) != 1 or not isinstance(after[0], nn.Linear):
+        names = ", ".join(type(m).__name__ for m in after) or "nothing"
+        raise ValueError(f"one nn.Linear must follow the recurrent layer of {name}, but {names} does; {ACCEPTED}")
+    return leaves[recurrent[0]], after[0]
 
 
 def _leaves(module: nn.Module) -> list[nn.Module]:
-    """The modules inside, in order of registration, recurrent layers taken whole."""
+    """List the modules without children, in order of registration; a recurrent layer counts as one."""
     if isinstance(module, RecurrentLayer | Cell | nn.RNNBase):
         return [module]
     children = list(module.children())
@@ -157,14 +157,15 @@ def _leaves(module: nn.Module) -> list[nn.Module]:
 
 
 def _cell_of(layer: nn.Module) -> tuple[Cell, bool]:
-    """The one cell of a layer, and whether its sequences are batch-first."""
+    """Return the only cell of a layer, and whether its sequences are batch-first."""
     if isinstance(layer, Cell):
         cell, batch_first = layer, False
     elif isinstance(layer, RecurrentLayer):
         if layer.num_layers != 1 or layer.bidirectional:
             what = "bidirectional" if layer.bidirectional else f"a stack of {layer.num_layers} layers"
             raise ValueError(
-                f"the theory speaks of one {layer.mode} layer in one direction, but this one is {what}; take its parts"
+                f"the theory covers one {layer.mode} layer in one direction, but this one is {what}; pass its cells "
+                "one by one"
             )
         first = layer.cells[0]
         assert isinstance(first, Cell)
@@ -180,7 +181,7 @@ def _cell_of(layer: nn.Module) -> tuple[Cell, bool]:
 
 
 def _readout_of(readout: Readout, cell: Cell) -> tuple[Tensor, Tensor]:
-    """Q (K, m) and its offset (K,), with the output map of a liquid cell folded in."""
+    """Return Q (K, m) and its offset (K,), with the output map of a liquid cell folded in."""
     m = positive_size("hidden_size", cell.hidden_size)
     like = next(cell.parameters())
     if readout is None:
@@ -201,8 +202,8 @@ def _readout_of(readout: Readout, cell: Cell) -> tuple[Tensor, Tensor]:
 
 
 @torch.no_grad()
-def _folded(cell: LiquidCell) -> Circuit:
-    """a (scale x + shift) + b = (a scale) x + (a shift + b): the same network without an input map."""
+def _fold_input_map(cell: LiquidCell) -> Circuit:
+    """Return the same network without input map: a (scale x + shift) + b = (a scale) x + (a shift + b)."""
     circuit = cell.values()
     scale, shift = circuit.input_scale, circuit.input_shift
     if scale is not None and shift is not None:

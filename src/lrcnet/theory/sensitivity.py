@@ -7,8 +7,8 @@ from torch import Tensor, nn
 
 from lrcnet.theory.bounds import lipschitz_bound
 from lrcnet.theory.domain import Domain
-from lrcnet.theory.empirical import empirical_lipschitz, visited
-from lrcnet.theory.network import bounded, read_model
+from lrcnet.theory.empirical import empirical_lipschitz, visited_points
+from lrcnet.theory.network import bounded_circuit, read_model
 
 Row = tuple[str, str | float]
 
@@ -28,7 +28,7 @@ def sensitivity(
         Pairs of a name and a number or a sentence, in the order of reading.
     """
     reason = _why_unbounded(network)
-    points = None if data is None else visited(network, data, dt=dt)
+    points = None if data is None else visited_points(network, data, dt=dt)
     if points is not None:
         domain = Domain.around(*points)
     elif reason:
@@ -56,7 +56,7 @@ def sensitivity(
 def _why_unbounded(network: nn.Module) -> str:
     """Return the reason why the theorems give no bound for a network, or "" if they give one."""
     try:
-        bounded(read_model(network))
+        bounded_circuit(read_model(network))
     except ValueError as error:
         return str(error)
     return ""

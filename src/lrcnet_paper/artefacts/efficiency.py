@@ -67,8 +67,8 @@ def analyse(folder: Path) -> dict[str, Any]:
     """
     import torch
 
-    from lrcnet.theory import Domain, empirical_lipschitz, lipschitz_bound, visited
-    from lrcnet.theory.network import bounded, read_model
+    from lrcnet.theory import Domain, empirical_lipschitz, lipschitz_bound, visited_points
+    from lrcnet.theory.network import bounded_circuit, read_model
     from lrcnet_paper.models.policy import CURVATURE_PER_OUTPUT, normalise_frames
     from lrcnet_paper.training.trained_network import load_trained
 
@@ -78,14 +78,14 @@ def analyse(folder: Path) -> dict[str, Any]:
     with torch.inference_mode():
         features = torch.stack([policy.conv(normalise_frames(drive)) for drive in frames]).clone()
     model = (policy.layer, policy.head)
-    states, inputs = visited(model, features)
+    states, inputs = visited_points(model, features)
     chosen = torch.arange(min(STATES, len(states))) * len(states) // min(STATES, len(states))
     constants: dict[str, Any] = {
         "empirical": CURVATURE_PER_OUTPUT * float(empirical_lipschitz(model, (states[chosen], inputs[chosen]))),
         "states": len(chosen),
     }
     try:
-        bounded(read_model(model))
+        bounded_circuit(read_model(model))
     except ValueError as error:
         return constants | {"no_bound": str(error)}
     domain = Domain.around(states, inputs)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from torch import nn
 
 from lrcnet.errors import one_of
 from lrcnet.neural_ode import LRCField, MLPField, NeuralODE
+from lrcnet.solvers import FieldSolverName
 from lrcnet_paper.models.recurrent import parse_solver
 
 UNITS = 16
@@ -40,11 +41,12 @@ def ode_model(model: str, size: int, *, solver: str = "", units: int | None = No
     name, unfolds = parse_solver(solver or default_solver)
     if unfolds != 1:
         raise ValueError(f"a roll-out takes one step per grid time, but {unfolds} unfoldings were given; use {name}-1")
+    field_solver = cast(FieldSolverName, name)  # NeuralODE checks it at run time.
     if field_options is None:
         if units is not None:
             raise ValueError(f"units belongs to the liquid fields, but the model is {model!r}; leave it out")
-        return NeuralODE(MLPField(size, HIDDEN, **options), solver=name)
+        return NeuralODE(MLPField(size, HIDDEN, **options), solver=field_solver)
     field = LRCField(
         size, UNITS if units is None else units, **{"parametrisation": "sigma-mu"} | field_options | options
     )
-    return NeuralODE(field, solver=name)
+    return NeuralODE(field, solver=field_solver)

@@ -9,7 +9,7 @@ from lrcnet_paper import artefacts, tasks
 from lrcnet_paper.artefacts import elastance, setup
 from lrcnet_paper.artefacts.artefact import Rendered
 from lrcnet_paper.artefacts.classification import table as classification
-from lrcnet_paper.artefacts.classification.runs import SOLVERS
+from lrcnet_paper.artefacts.classification.runs import SOLVER_CHANGES
 from lrcnet_paper.artefacts.neural_ode import table as neural_ode
 from lrcnet_paper.results.finished_run import FinishedRun
 from lrcnet_paper.training.budgets import BUDGETS
@@ -197,7 +197,7 @@ def test_lengths_that_differ_leave_the_comparison_open(rendered):
 def test_solvers_are_listed_below_the_lrcu(rendered):
     rows = rows_of(rendered["classification"], "solvers")
     assert [row["model"] for row in rows] == ["LRCU-S", "LRC-S", "LRC-S", "LRC-S"]
-    assert {row["solver and steps"] for row in rows[1:]} == set(SOLVERS)
+    assert {row["solver and steps"] for row in rows[1:]} == set(SOLVER_CHANGES)
 
 
 def test_rates_have_a_table_of_their_own_and_stay_out_of_the_others(all_runs, rendered):

@@ -31,10 +31,10 @@ def table(text: str) -> dict[str, str]:
 def test_bounds_and_measured_value_of_an_lrcu_are_printed_in_order(tmp_path, capsys) -> None:
     assert main(["explain", str(run_folder(tmp_path / "run", "lrcu-s")), "--lipschitz"]) == 0
     rows = table(capsys.readouterr().out)
-    bound, tighter, found = (float(rows[n]) for n in ("bound", "tighter bound (ours)", "empirical value"))
-    assert found <= tighter <= bound
-    assert float(rows["ratio bound / empirical"]) == pytest.approx(bound / found, rel=1e-4)
-    assert float(rows["ratio tighter / empirical"]) == pytest.approx(tighter / found, rel=1e-4)
+    bound, tighter, measured = (float(rows[n]) for n in ("bound", "tighter bound (ours)", "empirical value"))
+    assert measured <= tighter <= bound
+    assert float(rows["ratio bound / empirical"]) == pytest.approx(bound / measured, rel=1e-4)
+    assert float(rows["ratio tighter / empirical"]) == pytest.approx(tighter / measured, rel=1e-4)
     assert rows["weights"] == "last.ckpt"
 
 
@@ -64,9 +64,9 @@ def test_ltc_has_a_measured_value_and_the_reason_for_no_bound(tmp_path, capsys) 
 def test_other_models_get_one_line(model, task, variant, words, tmp_path, capsys) -> None:
     place = run_folder(tmp_path / "run", model, task=task, variant=variant)
     assert main(["explain", str(place), "--lipschitz"]) == 1
-    shown = capsys.readouterr().err
-    assert words in shown
-    assert len(shown.splitlines()) == 1
+    output = capsys.readouterr().err
+    assert words in output
+    assert len(output.splitlines()) == 1
 
 
 def test_bad_arguments_get_one_line(tmp_path, capsys) -> None:
@@ -81,6 +81,6 @@ def test_bad_arguments_get_one_line(tmp_path, capsys) -> None:
         ([str(place), "--lipschitz", "--inputs", "1", "0"], "must not be empty"),
     ):
         assert main(["explain", *arguments]) == 1
-        shown = capsys.readouterr().err
-        assert words in shown
-        assert len(shown.splitlines()) == 1
+        output = capsys.readouterr().err
+        assert words in output
+        assert len(output.splitlines()) == 1

@@ -31,7 +31,7 @@ DATA = (
 # The short budgets leave out the clean split, for which the paper has no number.
 FAITHFUL_ONLY = ("smoke", "quick")
 # Irregular data, on which LRC-S has better solvers than the one Euler step of LRCU-S.
-SOLVERS = ("hybrid-1", "exponential-1", "rk4-1")
+SOLVER_CHANGES = ("hybrid-1", "exponential-1", "rk4-1")
 SOLVED = ("person", "a01-a04")
 # The protocol names one rate for person activity, but the paper says that it searched three by validation loss. The
 # faithful split has no validation set, so the rate is searched on the clean split of the same data.
@@ -84,7 +84,7 @@ def _runs_of_one_seed(budget: str) -> Iterator[RunSpec]:
 
 
 def _settings(budget: str, task: str, variant: str) -> Iterator[Setting]:
-    solvers = SOLVERS if (task, variant) == SOLVED else ()
+    solvers = SOLVER_CHANGES if (task, variant) == SOLVED else ()
     own_rate = tasks.find(task, variant).recipe.learning_rate
     rates = [rate for rate in RATES if rate != own_rate] if task == SEARCHED and budget == "paper" else []
     return chain(
@@ -95,5 +95,5 @@ def _settings(budget: str, task: str, variant: str) -> Iterator[Setting]:
 
 
 def has_other_solver(group: Group) -> bool:
-    """Tell whether a group has one of `SOLVERS` and is otherwise trained by the recipe."""
-    return group.spec.solver in SOLVERS and group.change == Change(solver=group.spec.solver)
+    """Tell whether a group has one of `SOLVER_CHANGES` and is otherwise trained by the recipe."""
+    return group.spec.solver in SOLVER_CHANGES and group.change == Change(solver=group.spec.solver)

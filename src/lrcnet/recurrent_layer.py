@@ -1,0 +1,203 @@
+"""The general sequence layer: a stack of cells over time, with torch.nn.GRU's interface.
+
+Axes: T time, B batch, n inputs, m hidden units, L layers, D directions (2 if bidirectional).
+"""
+
+import inspect
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
+
+from lrcnet.cells.base import Cell
+from lrcnet.cells.gated import no_time, with_time
+from lrcnet.errors import positive_size
+from lrcnet.sequence import (
+    Dt,
+    Sequences,
+    as_sequence,
+    cast_to,
+    check_dropout,
+    initial_state,
+    read_input,
+    under_autocast,
+)
+
+
+class RecurrentLayer(nn.Module):
+    """A stack of cells over time, with torch.nn.GRU's interface.
+
+    Args:
+        input_size: n, at least 1.
+        hidden_size: m.
+        num_layers, bias, batch_first, dropout, bidirectional, device, dtype: as in torch.nn.GRU.
+        **options: keyword arguments of the cell; an unknown one is a TypeError that lists the valid ones. Each family
+            in `lrcnet.layers` declares its own, so that type checkers and editors know them.
+    """
+
+    cell_type: ClassVar[type[Cell]]
+    mode: str
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Put the cell's options into the signature, so that help() shows them."""
+        super().__init_subclass__(**kwargs)
+        if "cell_type" in cls.__dict__:
+            cls.mode = cls.__name__
+            own = inspect.signature(RecurrentLayer.__init__).parameters
+            shown = [p for name, p in own.items() if name not in ("self", "options")]
+            cls.__signature__ = inspect.Signature([*shown, *cls.options().values()])  # type: ignore[attr-defined]
+
+    @classmethod
+    def options(cls) -> dict[str, inspect.Parameter]:
+        """Return the keyword arguments that this layer takes in addition to torch.nn.GRU's."""
+        parameters = inspect.signature(cls.cell_type.__init__).parameters
+        return {name: p for name, p in parameters.items() if p.kind is inspect.Parameter.KEYWORD_ONLY}
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__()
+        unknown = options.keys() - self.options().keys()
+        if unknown:
+            raise TypeError(
+                f"{self.mode} has no option {', '.join(sorted(unknown))}; it takes {', '.join(self.options())}"
+            )
+        self.input_size = positive_size("input_size", input_size)
+        self.hidden_size = positive_size("hidden_size", hidden_size)
+        self.num_layers = positive_size("num_layers", num_layers)
+        self.bias = bias
+        self.batch_first = batch_first
+        self.dropout = check_dropout(dropout, num_layers)
+        self.bidirectional = bidirectional
+        self.proj_size = 0
+        self.time_feature = bool(options.pop("time_feature", False))
+        directions = 2 if bidirectional else 1
+        sizes = [input_size + self.time_feature] + [hidden_size * directions] * (num_layers - 1)
+        self.cells = nn.ModuleList(
+            self.cell_type(size, hidden_size, bias, device, dtype, **options)
+            for size in sizes
+            for _ in range(directions)
+        )
+
+    def forward(
+        self, input: Tensor | PackedSequence, hx: Tensor | None = None, *, dt: Dt = None
+    ) -> tuple[Tensor | PackedSequence, Tensor]:
+        """Run over whole sequences.
+
+        Args:
+            input: (T, B, n), (B, T, n) if batch_first, (T, n) unbatched, or a PackedSequence.
+            hx: initial states (L*D, B, m), or (L*D, m) unbatched; zeros if None.
+            dt: the time that passed before each reading: None (1), a number, or one value per step in the layout of
+                the input without its last axis; for packed input, packed in the same way or padded in the original
+                order.
+
+        Returns:
+            The output (T, B, D*m) in the layout of the input, and the last states (L*D, B, m).
+        """
+        like = next(self.parameters())
+        if under_autocast(like):
+            # Half-precision states would round away the change that a small dt makes, so cast the input and compute in
+            # full precision.
+            with torch.autocast(like.device.type, enabled=False):
+                return self._run(cast_to(input, like.dtype), cast_to(hx, like.dtype), cast_to(dt, like.dtype), like)
+        return self._run(input, hx, dt, like)
+
+    def _run(
+        self, input: Tensor | PackedSequence, hx: Tensor | None, dt: Dt, like: Tensor
+    ) -> tuple[Tensor | PackedSequence, Tensor]:
+        if like.dtype not in (torch.float32, torch.float64):
+            raise ValueError(
+                f"{self.mode} computes in float32 or float64, but its parameters are {like.dtype}; convert the layer "
+                "and use autocast for the rest of the model"
+            )
+        if dt is not None and not (self.time_feature or self.cell_type.takes_dt):
+            raise ValueError(no_time(self.mode))
+        sequences, layout = read_input(
+            self.mode,
+            input,
+            dt,
+            features=self.input_size,
+            like=like,
+            batch_first=self.batch_first,
+            negative=self.negative_dt,
+        )
+        states = initial_state(self, "hx", hx, sequences.x, layout)
+        if self.time_feature:
+            step = sequences.dt.unsqueeze(-1) if isinstance(sequences.dt, Tensor) else sequences.dt
+            sequences = Sequences(with_time(sequences.x, step), 1.0, sequences.lengths)
+        output, last = self._stack(sequences, states)
+        return layout.restore(output, sequences.lengths), layout.restore_state(last)
+
+    def _stack(self, sequences: Sequences, states: Tensor) -> tuple[Tensor, Tensor]:
+        """Run all layers and directions over time-major sequences: output (T, B, D*m), last states (L*D, B, m)."""
+        last: list[Tensor] = []
+        x, lengths = sequences.x, sequences.lengths
+        for layer in range(self.num_layers):
+            if layer and self.dropout and self.training:
+                x = nn.functional.dropout(x, self.dropout)
+            forward = Sequences(x, sequences.dt, lengths)
+            outputs = []
+            for reverse in range(2 if self.bidirectional else 1):
+                index = len(last)
+                cell, start = self.cells[index], states[index]
+                assert isinstance(cell, Cell)
+                run = forward.reverse() if reverse else forward
+                trajectory = cell.scan(run.x, start, run.dt, batch_major=self.batch_first)
+                last.append(run.last_state(trajectory, start))
+                output = cell.read_out(trajectory)
+                outputs.append(forward.flip(output) if reverse else output)
+            x = torch.cat(outputs, -1) if self.bidirectional else outputs[0]
+        return x, torch.stack(last)
+
+    def step(self, x: Tensor, state: Tensor | None = None, dt: float | Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Advance by one reading, for streams.
+
+        Args:
+            x: (B, n), or (n,) unbatched.
+            state: (L, B, m) or (L, m), as returned by the previous call or by `forward`; zeros if None.
+            dt: time since the previous reading, a number or (B,); 1 if None.
+
+        Returns:
+            The output (B, m) and the new state (L, B, m), or both without B.
+        """
+        sequence, dt, axis = as_sequence(self, x, dt, self.batch_first)
+        output, state = self.forward(sequence, state, dt=dt)
+        assert isinstance(output, Tensor)
+        return output.squeeze(axis), state
+
+    @property
+    def negative_dt(self) -> str:
+        """The treatment of dt < 0: "error", "clamp" or "allow"."""
+        return str(self.cells[0].negative_dt)
+
+    @property
+    def all_weights(self) -> list[list[nn.Parameter]]:
+        """The parameters of each layer and direction, in the order of the states."""
+        return [list(cell.parameters()) for cell in self.cells]
+
+    def flatten_parameters(self) -> None:
+        """Do nothing; torch.nn.GRU has this method for cuDNN."""
+
+    def reset_parameters(self) -> None:
+        """Draw new initial values for every cell."""
+        for cell in self.cells:
+            assert isinstance(cell, Cell)
+            cell.reset_parameters()
+
+    def extra_repr(self) -> str:
+        parts = [f"{self.input_size}, {self.hidden_size}"]
+        for name, default in (("num_layers", 1), ("bias", True), ("batch_first", False), ("dropout", 0.0)):
+            if getattr(self, name) != default:
+                parts.append(f"{name}={getattr(self, name)}")
+        return ", ".join([*parts, *(["bidirectional=True"] if self.bidirectional else [])])
