@@ -92,7 +92,7 @@ def test_pictures_follow_the_pages_colours(html):
 
 
 def test_the_page_says_how_the_runs_were_made(html):
-    assert "made up by a test" in html, "the machine"
+    assert "a test made these runs up" in html, "the machine"
     assert "lrcnet train person --model lrcu-s" in html
     assert "lrcnet reproduce --budget paper" in html
 
