@@ -1,4 +1,4 @@
-"""The pages, as far as they can be judged without a browser."""
+"""The pages of `lrcnet report`, tested without a browser."""
 
 import re
 from html.parser import HTMLParser
@@ -16,7 +16,7 @@ VOID = {"meta", "link", "br", "img", "use", "path", "rect"}
 
 
 class Outline(HTMLParser):
-    """Collects ids and references, and checks that elements close in order."""
+    """Collect ids and references, and check that elements close in order."""
 
     def __init__(self):
         super().__init__()
