@@ -1,4 +1,4 @@
-"""Speed of the theory: the goals are a bound of 64 units in 50 ms and an empirical constant over 1,000 states in 2 s."""
+"""Speed of the theory; goals: a bound of 64 units in 50 ms, and an empirical constant over 1,000 states in 2 s."""
 
 from functools import partial
 

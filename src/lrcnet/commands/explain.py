@@ -57,6 +57,4 @@ def _check(arguments: argparse.Namespace) -> None:
     if arguments.samples is not None and arguments.samples < 1:
         raise ValueError(f"--samples must be at least 1, but is {arguments.samples}")
     if arguments.data and arguments.inputs:
-        raise ValueError(
-            "with --data the range of the inputs is that of the data, but --inputs is given too; leave one of them out"
-        )
+        raise ValueError("--data determines the range of the inputs, and so does --inputs; leave one of them out")

@@ -27,7 +27,7 @@ class Subject(ABC):
 
     @abstractmethod
     def layer_inputs(self, data: str, samples: int) -> Tensor:
-        """Return inputs (sample, time, feature) of the recurrent layer for the first `samples` sequences of the data."""
+        """Return inputs (sample, time, feature) of the recurrent layer for the first `samples` test sequences."""
 
     @abstractmethod
     def write_page(self, path: str, data: str | None, samples: int | None) -> None:

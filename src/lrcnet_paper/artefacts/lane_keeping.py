@@ -83,7 +83,7 @@ def _table(groups: Mapping[Model, Group]) -> Table:
             "parameters, head included",
         ),
         rows,
-        f"{driving.WORLD} The weighted loss weights each step by the driver's curvature in 1/100 m; the paper does "
+        f"{driving.WORLD} The weighted loss weights each step by the expert's curvature in 1/100 m; the paper does "
         f"not state its weights. {driving.describe(budget)}",
     )
 

@@ -36,7 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--nodes", type=int, default=1, help="machines, each started with this command (default: 1)")
     add("--threads", type=int, help="threads per process (default: those of the first start, else chosen by the task)")
     for name in ("tensorboard", "wandb", "mlflow"):
-        add(f"--{name}", action="store_true", help=f"log to {name} beside metrics.csv")
+        add(f"--{name}", action="store_true", help=f"logging to {name} beside metrics.csv")
     add("--quiet", action="store_true", help="no progress bar")
 
 

@@ -1,4 +1,4 @@
-"""What differs between two episodes on the same road: season, light, colours, haze, paint and where textures begin."""
+"""The appearance of an episode: season, light, colours, haze, paint and where textures begin."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lrcnet_paper.driving.seeded_random import between, uniforms
 from lrcnet_paper.driving.textures import ALONG, SEASONS, VARIANTS
 
 _STREAM = 4
-# Colours 0 to 255 as (summer, winter), each with the most it may vary up or down.
+# Colours 0 to 255 as (summer, winter), each with its largest variation up or down.
 _GRASS = ((92, 116, 50), (214, 220, 230)), ((22, 20, 14), (16, 14, 10))
 _ASPHALT = ((108, 107, 106), (88, 90, 95)), ((20, 19, 18), (16, 16, 15))
 _SKY_HIGH = ((96, 150, 216), (170, 184, 204)), ((26, 26, 20), (20, 18, 16))
@@ -29,17 +29,17 @@ class Appearance:
 
     Attributes:
         winter: 1 in winter, 0 in summer.
-        texture: which ground and tree line, season * VARIANTS + variant.
-        texture_start: where on the ground the road begins, m.
-        yaw_start: where on the horizon the road points to, rad.
-        verge, asphalt, paint: of the ground.
-        sky_high, sky_low, trees, leaves, hills: of what stands above the horizon; haze has the colour of the low sky.
+        texture: number of the ground and the tree line, season * VARIANTS + variant.
+        texture_start: place on the ground texture at which the road begins, m.
+        yaw_start: angle on the horizon to which the road points at its beginning, rad.
+        verge, asphalt, paint: colours of the ground.
+        sky_high, sky_low, trees, leaves, hills: colours above the horizon; haze has the colour of the low sky.
         light: brightness of the ground and the trees, around 1.
-        tint: of all light, (batch, 3), around 1.
-        haze: share of light that gets lost per metre.
-        shadow: how dark shadows are, 0 under clouds.
-        grain: how strongly surfaces are textured.
-        slush: snow that lies everywhere in winter, 0 to 1.
+        tint: colour of all light, (batch, 3), around 1.
+        haze: share of light that is lost per metre.
+        shadow: darkness of shadows, 0 under clouds.
+        grain: strength of surface textures.
+        slush: cover of snow everywhere in winter, 0 to 1.
     """
 
     winter: Tensor
@@ -66,7 +66,7 @@ class Appearance:
 
 
 def sample_appearances(seeds: Sequence[int], season: str = "mixed") -> Appearance:
-    """Appearances by their seeds.
+    """Make appearances from seeds.
 
     Args:
         seeds: one per episode.
@@ -82,13 +82,13 @@ def sample_appearances(seeds: Sequence[int], season: str = "mixed") -> Appearanc
     u = uniforms(seeds, 64, stream=_STREAM).float()
     winter = (u[:, 0] < 0.5).float() if season == "mixed" else torch.full((len(u),), float(season == "winter"))
 
-    def either(pair: tuple[tuple[int, ...], tuple[int, ...]]) -> Tensor:
+    def by_season(pair: tuple[tuple[int, ...], tuple[int, ...]]) -> Tensor:
         return torch.lerp(torch.tensor(pair[0]).float(), torch.tensor(pair[1]).float(), winter[:, None])
 
     def colour(given: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...], first: int) -> Tensor:
         # Brightness varies more than hue.
         change = 0.75 * between(-1, 1, u[:, first : first + 1]) + 0.25 * between(-1, 1, u[:, first + 1 : first + 4])
-        return either(given[0]) + either(given[1]) * change
+        return by_season(given[0]) + by_season(given[1]) * change
 
     clouds = torch.where(winter > 0, between(0.3, 1.0, u[:, 1]), u[:, 1])
     sky_low = colour(_SKY_LOW, 4)
@@ -113,7 +113,7 @@ def sample_appearances(seeds: Sequence[int], season: str = "mixed") -> Appearanc
         light=between(0.62, 1.12, u[:, 17]) - 0.08 * clouds,
         tint=1 + warmth,
         haze=torch.exp(between(-6.6, -4.6, u[:, 18])),
-        # Shadows are sharp in the sun and gone under a closed sky.
+        # Shadows are dark in the sun and vanish under a closed sky.
         shadow=0.62 * (1.25 * (1 - clouds)).clamp(0, 1) * between(0.6, 1.0, u[:, 40]),
         grain=between(0.35, 0.75, u[:, 19]) * (1 - 0.3 * winter),
         slush=0.35 * u[:, 41] * winter,

@@ -1,10 +1,10 @@
-"""The camera: a pinhole over flat ground without roll, so that every image row sees one distance.
+"""The camera of our own world: a pinhole over flat ground without roll, so that every image row sees one distance.
 
-Per row the nearest point of the lane, its direction and curvature give the distance of any pixel from the lane's
-middle as a parabola in the column; what remains per pixel is a few elementwise operations and one texture look-up. A
-small matrix of colours per row then mixes ground, road, paint and haze (below the horizon) or sky, hills and trees.
+For each row, the nearest point of the lane with its direction and curvature gives the distance of any pixel from the
+centre line as a parabola in the column. A pixel then needs only a few elementwise operations and one texture look-up. A
+small matrix of colours per row mixes ground, road, paint and haze (below the horizon) or sky, hills and trees.
 
-Axes: batch, row (from the top), column (from the left). In the car's frame x points ahead and y to the left, metres.
+Axes: batch, row (from the top), column (from the left). In car coordinates x points ahead and y to the left, metres.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ HEIGHT, WIDTH = 48, 160
 FOCAL = 120.0
 CAMERA_HEIGHT, CAMERA_AHEAD = 1.5, 1.5
 HORIZON = 14
-"""Rows above the horizon."""
+"""Number of rows above the horizon."""
 LINE, DASH, DASH_PERIOD = 0.15, 3.0, 9.0
 ROAD_EDGE = 4.1
-"""From the line between the lanes to where the asphalt ends, m."""
-# A lane that turns further than this away from the camera is hidden or out of the picture.
+"""Distance from the line between the lanes to the edge of the asphalt, m."""
+# A lane that turns away from the camera by more than this angle is hidden or outside the frame.
 _FACING = 1.2
-# Frames drawn at a time: all that one operation touches then stays in the cache.
+# Frames rendered at a time, few enough that the data of one operation stays in the cache.
 _CHUNK = 16
 
 
 @dataclass(frozen=True)
 class Lens:
-    """How much a camera sees; all have one focal length, FOCAL, and stand at one place of the car.
+    """Size of a camera's frames; all cameras have the focal length FOCAL and the same place on the car.
 
     Attributes:
-        height, width: of the picture, pixels.
-        horizon: rows above the horizon; 14 at least, which trees and hills take.
+        height, width: size of a frame, pixels.
+        horizon: number of rows above the horizon; at least 14, which trees and hills take.
     """
 
     height: int = HEIGHT
@@ -49,13 +49,18 @@ class Lens:
 
     @property
     def above(self) -> int:
-        """Rows of nothing but sky."""
+        """Number of rows that show sky only."""
         return self.horizon - HORIZON
 
 
 @dataclass(frozen=True)
 class _Row:
-    """What every image row below the horizon knows of its place, each (row, 1)."""
+    """Geometry of every image row below the horizon, each (row, 1).
+
+    Attributes:
+        distance: distance of the ground that the row sees, m.
+        wide, deep: size of a pixel on the ground, m.
+    """
 
     distance: Tensor
     wide: Tensor
@@ -64,13 +69,13 @@ class _Row:
 
 def _rows(lens: Lens) -> _Row:
     below = torch.arange(lens.height - lens.horizon) + 0.5
-    # The row just below the horizon would look 360 m far, where no road is known.
+    # The row just below the horizon would see 360 m far, where no road is known.
     distance = (FOCAL * CAMERA_HEIGHT / below[:, None]).clamp_max(SIGHT - 10.0)
     return _Row(distance, distance / FOCAL, distance**2 / (FOCAL * CAMERA_HEIGHT))
 
 
 def _columns(lens: Lens) -> Tensor:
-    """Pixels to the right of the middle, (column,)."""
+    """Return the position of each column relative to the middle of the frame, pixels, right positive, (column,)."""
     return torch.arange(lens.width) - (lens.width - 1) / 2
 
 
@@ -84,9 +89,9 @@ class _View:
 
     Attributes:
         across: distance from the line between the lanes is across[0] + across[1] * u + across[2] * u^2, m.
-        along: way along the road is along[0] + along[1] * u, in periods of the texture.
+        along: distance along the road is along[0] + along[1] * u, in periods of the texture.
         wide, slant: a pixel covers wide + |slant[0] + slant[1] * u| metres across the lane.
-        dash: how much of the line between the lanes is painted there.
+        dash: share of the line between the lanes that is painted there.
         wear, snow: state of the road.
     """
 
@@ -100,12 +105,12 @@ class _View:
 
 
 class Camera:
-    """Draws what cars see.
+    """Renders the frames of cars.
 
     Args:
         road: the roads.
         appearance: the episodes' appearance, of the same batch size.
-        lens: what it sees; by default what the networks get.
+        lens: size of the frames; by default that of the networks' input.
 
     Raises:
         ValueError: if the batch sizes differ.
@@ -126,13 +131,13 @@ class Camera:
         self._colours = _colours(appearance, lens, self._row)
         self._table = torch.stack([road.x, road.y, road.direction, road.curvature], 2)
         self._quality = torch.stack([road.wear, road.snow * appearance.winter[:, None]], 2).float()
-        # Its last row of weights stays 1; the others are written anew for every picture.
+        # The last row of weights stays 1; the others are written anew for every frame.
         self._weights = torch.ones(min(_CHUNK, len(road)), lens.height, 4, lens.width)
         self._weights[:, : lens.above, :3] = 0
 
     @torch.no_grad()
     def frames(self, state: State) -> Tensor:
-        """Pictures, (batch, 48, 160, 3) or as large as the lens makes them, uint8, RGB."""
+        """Render frames, (batch, 48, 160, 3) or of the size of the lens, uint8, RGB."""
         height, width = self._lens.height, self._lens.width
         above, horizon = self._lens.above, self._lens.horizon
         image = torch.empty(len(self._road), height, width, 3, dtype=torch.uint8)
@@ -143,7 +148,7 @@ class Camera:
             self._fill_background(weights[:, above:horizon, :3], yaw[part], part)
             self._fill_ground(weights[:, horizon:, :3], view, part)
             colour = torch.bmm(self._colours[part].flatten(0, 1), weights.flatten(0, 1)).clamp_(0, 255)
-            # Straight to bytes, torch would go pixel by pixel; by way of integers it uses the whole vector.
+            # torch converts floats to bytes one by one; through int32 it uses vector instructions.
             planes = colour.to(torch.int32).to(torch.uint8).view(-1, height, 3, width)
             torch.stack(planes.unbind(2), -1, out=image[part])
         return image
@@ -151,7 +156,7 @@ class Camera:
     def _view(self, state: State) -> tuple[Tensor, _View]:
         road, appearance, row = self._road, self._appearance, self._row
         x, y, yaw = road.pose(state.arc, state.offset, state.heading)
-        # Cars that drive on beyond the end of the road see its last metres.
+        # Cars beyond the end of the road see its last metres.
         low = (state.arc / GRID).floor().long().clamp(0, self._table.shape[1] - SIGHT)[:, None]
         index = low + torch.arange(SIGHT)
         rows = torch.arange(len(road))[:, None] * self._table.shape[1]
@@ -163,34 +168,35 @@ class Camera:
         turned = (points[..., 2] - yaw[:, None]).float()
         facing = (turned.abs() < _FACING).long().cumprod(1)
         last = (facing.sum(1, keepdim=True) - 1).clamp_min(0)
-        wanted = row.distance[:, 0].expand(len(road), -1).contiguous()
-        nearest = torch.searchsorted(ahead.masked_fill(facing == 0, torch.inf), wanted).minimum(last)
+        distances = row.distance[:, 0].expand(len(road), -1).contiguous()
+        nearest = torch.searchsorted(ahead.masked_fill(facing == 0, torch.inf), distances).minimum(last)
 
-        def of(table: Tensor) -> Tensor:
+        def at_nearest(table: Tensor) -> Tensor:
             return table.gather(1, nearest)[..., None]
 
         hand = road.hand.float()[:, None, None]
-        cos, sin, bend = of(turned).cos(), of(turned).sin(), of(points[..., 3]).float()
-        gap, side = row.distance - of(ahead), of(left)
-        # In the frame of the lane's point: `beyond` along it, `beside` to its left; columns run to the right.
+        cos, sin = at_nearest(turned).cos(), at_nearest(turned).sin()
+        bend = at_nearest(points[..., 3]).float()
+        gap, side = row.distance - at_nearest(ahead), at_nearest(left)
+        # In coordinates of the lane's point: `beyond` along the lane, `beside` to its left; columns run to the right.
         beyond, beside = gap * cos - side * sin, -gap * sin - side * cos
-        way = (low + nearest)[..., None] * GRID + beyond
+        arc = (low + nearest)[..., None] * GRID + beyond
         lean = -sin * row.wide
         across = (
             hand * (beside - bend / 2 * beyond**2) - LANE_WIDTH / 2,
             -hand * (cos - bend * beyond * sin) * row.wide,
             -hand * bend / 2 * lean**2,
         )
-        # Where the row crosses the line between the lanes, and how much of it is painted there.
+        # The column where the row crosses the line between the lanes, for the share of it that is painted there.
         half = self._lens.width / 2
         crossing = (-across[0] / torch.where(across[1].abs() < 1e-3, 1e-3, across[1])).clamp(-half, half)
         quality = self._quality.flatten(0, 1).index_select(0, (rows + low + nearest).flatten())
         wear, snow = quality.view(*nearest.shape, 2, 1).unbind(2)
         snow = torch.maximum(snow, appearance.slush[:, None, None])
-        start = (way + appearance.texture_start[:, None, None]).remainder(ALONG)
-        # A pixel's footprint across the lane: its width, and what its height covers because the ray runs aslant.
+        start = (arc + appearance.texture_start[:, None, None]).remainder(ALONG)
+        # A pixel's footprint across the lane: its width, and the part that its height covers as the ray is oblique.
         slant = (0.6 * row.deep * sin, 0.6 * row.deep * cos / FOCAL)
-        dash = _painted(way + lean * crossing, row.deep)
+        dash = _painted_share(arc + lean * crossing, row.deep)
         view = _View(across, (start / ALONG, lean / ALONG), row.wide * cos, slant, dash, wear, snow)
         return (yaw + hand[:, 0, 0] * appearance.yaw_start).float(), view
 
@@ -205,7 +211,7 @@ class Camera:
     def _fill_ground(self, weights: Tensor, view: _View, part: slice) -> None:
         appearance, ground, column = self._appearance, self._ground, self._column
         across = (view.across[2][part] * column).add_(view.across[1][part]).mul_(column).add_(view.across[0][part])
-        # In periods of the texture, of which only the fraction counts.
+        # In periods of the texture; only the fractional part matters.
         down = (view.along[1][part] * column).add_(view.along[0][part])
         side = (across * (1 / ACROSS)).add_(0.5)
         place = _fraction_(down).mul_(ground.along_count).floor_().mul_(ground.across_count)
@@ -217,14 +223,14 @@ class Camera:
             return (texel * 4).add_(2 - 5 * cover).clamp_(0, 1)
 
         sharp = (view.slant[1][part] * column).add_(view.slant[0][part]).abs_().add_(view.wide[part]).reciprocal_()
-        # A pixel that covers more than the road is at most as grey as the road at its nearest.
+        # A pixel that covers more than the road must not become greyer than the road.
         sharp.clamp_min_(0.5 / ROAD_EDGE)
-        from_middle = across.abs_()
-        road = (ROAD_EDGE - from_middle).mul_(sharp).add_(0.5).clamp_(0, 1).mul_(patches_above(view.snow[part]))
-        # A line thinner than a pixel is as bright as the share of the pixel that it covers.
+        from_line = across.abs_()
+        road = (ROAD_EDGE - from_line).mul_(sharp).add_(0.5).clamp_(0, 1).mul_(patches_above(view.snow[part]))
+        # A line thinner than a pixel has the brightness of the share of the pixel that it covers.
         full = (sharp * LINE).clamp_max_(1)
-        centre = (LINE / 2 - from_middle).mul_(sharp).add_(0.5).clamp_min_(0).minimum(full).mul_(view.dash[part])
-        paint = (from_middle - LANE_WIDTH).abs_().neg_().add_(LINE / 2).mul_(sharp).add_(0.5).clamp_min_(0)
+        centre = (LINE / 2 - from_line).mul_(sharp).add_(0.5).clamp_min_(0).minimum(full).mul_(view.dash[part])
+        paint = (from_line - LANE_WIDTH).abs_().neg_().add_(LINE / 2).mul_(sharp).add_(0.5).clamp_min_(0)
         paint = paint.minimum(full).add_(centre).mul_(patches_above(torch.maximum(view.wear[part], view.snow[part])))
 
         grain, shadow = appearance.grain[part, None, None], appearance.shadow[part, None, None]
@@ -236,25 +242,25 @@ class Camera:
 
 
 def _fraction_(value: Tensor) -> Tensor:
-    """value - floor(value) in its place, always below 1: of -1e-9 it would be 1 in float32, a texel too far."""
+    """Compute value - floor(value) in place, always below 1: for -1e-9 it would be 1 in float32, a texel too far."""
     return value.sub_(value.floor()).clamp_max_(1 - 2**-24)
 
 
-def _painted(way: Tensor, deep: Tensor) -> Tensor:
-    """Share of dashes in a piece of road of length `deep` around `way`."""
+def _painted_share(arc: Tensor, deep: Tensor) -> Tensor:
+    """Return the share of dashes in a piece of road of length `deep` around `arc`."""
 
-    def until(end: Tensor) -> Tensor:
+    def painted_until(end: Tensor) -> Tensor:
         return (end / DASH_PERIOD).floor() * DASH + end.remainder(DASH_PERIOD).clamp_max(DASH)
 
-    return (until(way + deep / 2) - until(way - deep / 2)) / deep
+    return (painted_until(arc + deep / 2) - painted_until(arc - deep / 2)) / deep
 
 
 def _colours(appearance: Appearance, lens: Lens, row: _Row) -> Tensor:
-    """How the four weights of a pixel become red, green and blue, (batch, row, 3, 4)."""
+    """Return the matrices that turn the four weights of a pixel into red, green and blue, (batch, row, 3, 4)."""
     light = (appearance.light[:, None] * appearance.tint)[:, None]
     height = torch.cat([torch.zeros(lens.above), torch.linspace(0, 1, HORIZON)])[:, None] ** 1.3
     sky = torch.lerp(appearance.sky_high[:, None], appearance.sky_low[:, None], height) * appearance.tint[:, None]
-    # Trees stand some 90 m away, hills a kilometre.
+    # Trees stand about 90 m away, hills about a kilometre.
     veil = 1 - torch.exp(-90 * appearance.haze)[:, None, None]
     fog = appearance.sky_low[:, None] * appearance.tint[:, None]
     trees = torch.lerp(appearance.trees[:, None] * light, fog, veil)

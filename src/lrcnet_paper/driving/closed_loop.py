@@ -1,4 +1,4 @@
-"""The closed loop: a policy steers by what the camera shows, perhaps through noise, until every drive is over."""
+"""The closed loop: a policy steers by the camera frames, with or without noise, until every drive has ended."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from lrcnet_paper.driving.drivable import Drivable, Situation
 from lrcnet_paper.driving.vehicle import ARRIVED, RUNNING
 
 Policy = Callable[[Tensor, Any], tuple[Tensor, Any]]
-"""From frames (batch, 48, 160, 3) and its state (None at first) to curvatures (batch,) and the state afterwards.
+"""Maps frames (batch, 48, 160, 3) and its state (None at first) to curvatures (batch,) and the state afterwards.
 
-Tensors in the state have the cars along their second axis, as recurrent layers have them.
+Tensors in the state have the cars along their second axis, as in recurrent layers.
 """
 
 
 @dataclass(frozen=True)
 class PolicyStep:
-    """One step of drives as a spectator sees it, taken before the cars move. Of the cars still driving, `cars`.
+    """One step of a policy's drives, taken before the cars move; `driving` counts the cars whose drive has not ended.
 
     Attributes:
-        cars: their numbers, (driving,).
-        frames: what the policy saw, noise included, (driving, 48, 160, 3): uint8, or float in [0, 1] with noise.
+        cars: numbers of the cars that still drive, (driving,).
+        frames: the policy's input, noise included, (driving, 48, 160, 3): uint8, or float in [0, 1] with noise.
         action: the policy's curvature, 1/m, (driving,).
-        advice: what the world's own driver would have steered, 1/m, (driving,).
-        situation: of all cars.
+        advice: the curvature that the world's expert would have steered, 1/m, (driving,).
+        situation: position and motion of all cars.
         state: the policy's state after this step.
     """
 
@@ -43,11 +43,11 @@ class PolicyStep:
 
 @dataclass(frozen=True)
 class DriveOutcomes:
-    """How drives ended, each (batch,).
+    """Outcomes of drives, each (batch,).
 
     Attributes:
-        status: RUNNING for those who drove to the last step allowed, else LEFT_ROAD, TURNED_AWAY or ARRIVED.
-        steps: until then.
+        status: RUNNING for drives that reached the maximum number of steps, else LEFT_ROAD, TURNED_AWAY or ARRIVED.
+        steps: number of steps driven.
     """
 
     status: Tensor
@@ -55,20 +55,20 @@ class DriveOutcomes:
 
     @property
     def crashed(self) -> Tensor:
-        """Which cars left the road or turned away, (batch,), bool."""
+        """Whether each car left the road or turned away, (batch,), bool."""
         return (self.status != RUNNING) & (self.status != ARRIVED)
 
 
 def add_noise(frames: Tensor, variance: float, generator: torch.Generator | None = None) -> Tensor:
-    """Pictures with Gaussian noise, independent for every pixel and colour.
+    """Add Gaussian noise to frames, independently for every pixel and colour.
 
     Args:
         frames: uint8.
-        variance: in the units of pixels from 0 to 1, so that 0.1 is a standard deviation of 81 of 255 steps.
-        generator: of the noise.
+        variance: variance of the noise on pixels from 0 to 1; 0.1 is a standard deviation of 81 of 255 steps.
+        generator: random generator of the noise.
 
     Returns:
-        float32 in [0, 1], what lies outside clipped as a camera's sensor would; the frames themselves for variance 0.
+        float32, clipped to [0, 1] as a camera's sensor would clip it; the frames themselves for variance 0.
 
     Raises:
         ValueError: for a negative variance.
@@ -77,8 +77,8 @@ def add_noise(frames: Tensor, variance: float, generator: torch.Generator | None
         raise ValueError(f"noise is a variance, so it must be at least 0, but is {variance}")
     if variance == 0:
         return frames
-    bright = frames.float() / 255
-    return torch.randn(frames.shape, generator=generator).mul_(variance**0.5).add_(bright).clamp_(0, 1)
+    brightness = frames.float() / 255
+    return torch.randn(frames.shape, generator=generator).mul_(variance**0.5).add_(brightness).clamp_(0, 1)
 
 
 @torch.inference_mode()
@@ -91,18 +91,15 @@ def drive(
     steps: int = 3000,
     watch: Callable[[PolicyStep], None] | None = None,
 ) -> DriveOutcomes:
-    """Lets a policy drive all cars of a world until each has crashed or arrived.
+    """Let a policy drive all cars of a world until each has crashed or arrived.
 
     Args:
         world: at the beginning of its drives.
-        policy: who steers; see `Policy`.
-        noise: variance of Gaussian noise on the pictures, see `add_noise`.
-        seed: of the noise.
-        steps: the drive is over after so many, 1/30 s each.
+        policy: the policy that steers; see `Policy`.
+        noise: variance of Gaussian noise on the frames, see `add_noise`.
+        seed: random seed of the noise.
+        steps: maximum number of 1/30 s steps.
         watch: called once per step.
-
-    Returns:
-        How the drives ended.
 
     >>> from lrcnet_paper.driving.world import World
     >>> straight_on = lambda frames, state: (torch.zeros(len(frames)), state)
@@ -112,22 +109,22 @@ def drive(
     generator = torch.Generator().manual_seed(seed)
     status = world.status().clone()
     cars = torch.nonzero(status == RUNNING)[:, 0]
-    lasted = torch.zeros(len(world), dtype=torch.long)
+    steps_driven = torch.zeros(len(world), dtype=torch.long)
     state: Any = None
     for _ in range(steps):
         if not len(cars):
             break
-        seen = add_noise(world.frames()[cars], noise, generator)
-        action, state = policy(seen, state)
+        frames = add_noise(world.frames()[cars], noise, generator)
+        action, state = policy(frames, state)
         if watch is not None:
-            watch(PolicyStep(cars, seen, action, world.advice()[cars], world.situation(), state))
-        everyone = torch.zeros(len(world), dtype=action.dtype)
-        everyone[cars] = action
-        status = world.step(everyone)
-        lasted[cars] += 1
-        going = status[cars] == RUNNING
-        if not bool(going.all()):
-            # The policy thinks for those only who still drive: its time is the camera's hundredfold.
-            cars = cars[going]
-            state = pytree.tree_map_only(Tensor, lambda part: part[:, going], state)  # noqa: B023
-    return DriveOutcomes(status, lasted)
+            watch(PolicyStep(cars, frames, action, world.advice()[cars], world.situation(), state))
+        actions = torch.zeros(len(world), dtype=action.dtype)
+        actions[cars] = action
+        status = world.step(actions)
+        steps_driven[cars] += 1
+        running = status[cars] == RUNNING
+        if not bool(running.all()):
+            # The policy computes only for cars that still drive: it takes a hundred times as long as the camera.
+            cars = cars[running]
+            state = pytree.tree_map_only(Tensor, lambda part: part[:, running], state)  # noqa: B023
+    return DriveOutcomes(status, steps_driven)

@@ -1,4 +1,4 @@
-"""The world as a gymnasium environment, `lrcnet/LaneKeeping-v0`, alone and as a vector (needs gymnasium).
+"""Our own world as a gymnasium environment, `lrcnet/LaneKeeping-v0`, single and vectorised (needs gymnasium).
 
 Importing this module registers it:
 
@@ -6,10 +6,10 @@ Importing this module registers it:
     environment = gymnasium.make("lrcnet/LaneKeeping-v0", season="winter")
     environments = gymnasium.make_vec("lrcnet/LaneKeeping-v0", num_envs=32)
 
-An observation is the camera's picture, (48, 160, 3) in uint8; an action is the curvature to steer, (1,) in 1/m. As in
-VISTA, an episode ends (`terminated`) when the car is more than half the road's width (2 m) off its lane, when it points
-more than pi/10 away from it, or at the end of the road; `info["outcome"]` says which. The reward of a step is
-1 - (offset / 2 m)^2, and 0 when the car is lost.
+An observation is the camera frame, (48, 160, 3) in uint8; an action is the curvature to steer, (1,) in 1/m. As in
+VISTA, an episode ends (`terminated`) when the car is more than half the road's width (2 m) from its centre line, when
+its heading differs by more than pi/10, or at the end of the road; `info["outcome"]` says which. The reward of a step is
+1 - (offset / 2 m)^2, and 0 if the car left the road or turned away.
 """
 
 from __future__ import annotations
@@ -32,31 +32,33 @@ from lrcnet_paper.driving.world import World
 
 ID = "lrcnet/LaneKeeping-v0"
 OUTCOMES = ("running", "left the road", "turned away", "arrived")
-"""By the numbers of `vehicle.status`."""
-_SEEDS = 2**31 - 1
+"""Outcome of each code of `vehicle.drive_status`."""
+_LARGEST_SEED = 2**31 - 1
 
 Frames = NDArray[np.uint8]
 Numbers = NDArray[np.float64]
 
 
 def observation_space() -> Any:
+    """Return the space of one camera frame."""
     return spaces.Box(0, 255, (HEIGHT, WIDTH, 3), np.uint8)
 
 
 def action_space() -> Any:
+    """Return the space of curvatures that the car can steer, 1/m."""
     return spaces.Box(-LARGEST_CURVATURE, LARGEST_CURVATURE, (1,), np.float32)
 
 
-def _made(world: World | None) -> World:
+def _require_world(world: World | None) -> World:
     if world is None:
         raise gymnasium.error.ResetNeeded("there is no road yet; call reset() before anything else")
     return world
 
 
-def _measured(world: World) -> dict[str, Numbers]:
-    """What the camera does not tell, each (batch,): metres, radians, m/s, 1/m."""
+def _measure(world: World) -> dict[str, Numbers]:
+    """Return quantities that the camera does not show, each (batch,): metres, radians, m/s, 1/m."""
     state = world.state
-    found = {
+    quantities = {
         "arc": state.arc,
         "offset": state.offset,
         "heading": state.heading,
@@ -64,13 +66,13 @@ def _measured(world: World) -> dict[str, Numbers]:
         "road_curvature": world.road_curvature,
         "speed": world.speed,
     }
-    # Copies: the world goes on in place.
-    return {name: value.numpy().copy() for name, value in found.items()}
+    # Copies, because the world changes its arrays in place.
+    return {name: value.numpy().copy() for name, value in quantities.items()}
 
 
 def _rewards(world: World, status: torch.Tensor) -> Numbers:
-    kept = 1 - (world.state.offset / (ROAD_WIDTH / 2)) ** 2
-    return torch.where((status == RUNNING) | (status == ARRIVED), kept, 0.0).numpy()
+    reward = 1 - (world.state.offset / (ROAD_WIDTH / 2)) ** 2
+    return torch.where((status == RUNNING) | (status == ARRIVED), reward, 0.0).numpy()
 
 
 class LaneKeeping(gymnasium.Env[Frames, NDArray[np.float32]]):
@@ -78,10 +80,10 @@ class LaneKeeping(gymnasium.Env[Frames, NDArray[np.float32]]):
 
     Args:
         season: "summer", "winter" or "mixed".
-        length: m of road.
-        render_mode: None or "rgb_array", the observation.
+        length: length of the road, m.
+        render_mode: None or "rgb_array", which renders the observation.
 
-    `reset(options={"road": N})` drives on the road of seed N; otherwise the environment's generator picks one.
+    `reset(options={"road": N})` takes the road of seed N; otherwise the environment's generator draws a seed.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": round(1 / STEP)}  # noqa: RUF012
@@ -99,12 +101,12 @@ class LaneKeeping(gymnasium.Env[Frames, NDArray[np.float32]]):
         Raises:
             gymnasium.error.ResetNeeded: before the first reset.
         """
-        return _made(self._world)
+        return _require_world(self._world)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Frames, dict[str, Any]]:
         super().reset(seed=seed)
-        chosen = (options or {}).get("road")
-        road = int(self.np_random.integers(_SEEDS)) if chosen is None else int(chosen)
+        option = (options or {}).get("road")
+        road = int(self.np_random.integers(_LARGEST_SEED)) if option is None else int(option)
         self._world = World([road], season=self._season, length=self._length)
         return self.world.frames()[0].numpy(), self._info(RUNNING)
 
@@ -115,7 +117,7 @@ class LaneKeeping(gymnasium.Env[Frames, NDArray[np.float32]]):
         return self.world.frames()[0].numpy(), reward, code != RUNNING, False, self._info(code)
 
     def _info(self, code: int) -> dict[str, Any]:
-        numbers = {name: float(value[0]) for name, value in _measured(self.world).items()}
+        numbers = {name: float(value[0]) for name, value in _measure(self.world).items()}
         return {**numbers, "road": self.world.seeds[0], "outcome": OUTCOMES[code]}
 
     def render(self) -> Frames | None:
@@ -123,11 +125,11 @@ class LaneKeeping(gymnasium.Env[Frames, NDArray[np.float32]]):
 
 
 class LaneKeepingVector(VectorEnv[Frames, NDArray[np.float32], NDArray[Any]]):
-    """Many cars, each on its own road, stepped and drawn as one batch. An ended episode restarts at the next step.
+    """Many cars, each on its own road, advanced and rendered as one batch. An ended episode restarts at the next step.
 
     Args:
-        num_envs: cars.
-        season, length, render_mode: as `LaneKeeping`.
+        num_envs: number of cars.
+        season, length, render_mode: as `LaneKeeping` takes them.
     """
 
     metadata: dict[str, Any] = {**LaneKeeping.metadata, "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
@@ -140,28 +142,28 @@ class LaneKeepingVector(VectorEnv[Frames, NDArray[np.float32], NDArray[Any]]):
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._season, self._length = season, length
-        self._sources: list[np.random.Generator] = []
-        self._over = np.zeros(num_envs, dtype=bool)
+        self._generators: list[np.random.Generator] = []
+        self._ended = np.zeros(num_envs, dtype=bool)
         self._world: World | None = None
 
     @property
     def world(self) -> World:
         """The world behind the environments; see `LaneKeeping.world`."""
-        return _made(self._world)
+        return _require_world(self._world)
 
-    def _road(self, place: int) -> int:
-        return int(self._sources[place].integers(_SEEDS))
+    def _draw_road(self, place: int) -> int:
+        return int(self._generators[place].integers(_LARGEST_SEED))
 
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Frames, dict[str, Any]]:
         seeds = [seed + i for i in range(self.num_envs)] if isinstance(seed, int) else seed or [None] * self.num_envs
-        # Car i with seed s meets the roads that a single environment with seed s would.
-        if not self._sources or any(one is not None for one in seeds):
-            self._sources = [gymnasium.utils.seeding.np_random(one)[0] for one in seeds]
-        roads = [self._road(i) for i in range(self.num_envs)]
+        # Car i with seed s gets the same roads as a single environment with seed s.
+        if not self._generators or any(one is not None for one in seeds):
+            self._generators = [gymnasium.utils.seeding.np_random(one)[0] for one in seeds]
+        roads = [self._draw_road(i) for i in range(self.num_envs)]
         self._world = World(roads, season=self._season, length=self._length)
-        self._over[:] = False
+        self._ended[:] = False
         return self.world.frames().numpy(), self._info()
 
     def step(
@@ -169,27 +171,27 @@ class LaneKeepingVector(VectorEnv[Frames, NDArray[np.float32], NDArray[Any]]):
     ) -> tuple[Frames, Numbers, NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
         status = self.world.step(torch.from_numpy(np.asarray(actions, np.float64).reshape(self.num_envs)))
         reward = _rewards(self.world, status)
-        fresh = np.flatnonzero(self._over).tolist()
-        if fresh:
-            self.world.restart(fresh, [self._road(i) for i in fresh])
-            status, reward[fresh] = self.world.status(), 0.0
-        self._over = (status != RUNNING).numpy()
+        ended = np.flatnonzero(self._ended).tolist()
+        if ended:
+            self.world.restart(ended, [self._draw_road(i) for i in ended])
+            status, reward[ended] = self.world.status(), 0.0
+        self._ended = (status != RUNNING).numpy()
         info = self._info()
         info["outcome"] = np.array([OUTCOMES[code] for code in status.tolist()])
-        return self.world.frames().numpy(), reward, self._over.copy(), np.zeros(self.num_envs, dtype=bool), info
+        return self.world.frames().numpy(), reward, self._ended.copy(), np.zeros(self.num_envs, dtype=bool), info
 
     def _info(self) -> dict[str, Any]:
-        return {**_measured(self.world), "road": np.array(self.world.seeds)}
+        return {**_measure(self.world), "road": np.array(self.world.seeds)}
 
     def render(self) -> tuple[Frames, ...] | None:
         return tuple(self.world.frames().numpy()) if self.render_mode == "rgb_array" else None
 
 
 def register() -> None:
-    """Tells gymnasium of the environment; a second call changes nothing."""
+    """Register the environment with gymnasium; a second call changes nothing."""
     if ID not in gymnasium.registry:
-        here = "lrcnet_paper.driving.environment"
-        gymnasium.register(ID, entry_point=f"{here}:LaneKeeping", vector_entry_point=f"{here}:LaneKeepingVector")
+        module = "lrcnet_paper.driving.environment"
+        gymnasium.register(ID, entry_point=f"{module}:LaneKeeping", vector_entry_point=f"{module}:LaneKeepingVector")
 
 
 register()

@@ -1,4 +1,4 @@
-"""Random numbers that belong to a seed alone: an episode is the same in a batch of one and in a batch of a thousand."""
+"""Random numbers that depend on a seed alone: an episode is the same in a batch of one and in a batch of a thousand."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from torch import Tensor
 _MASK = (1 << 64) - 1
 
 
-def _mixed(seed: int, stream: int) -> int:
+def _mix(seed: int, stream: int) -> int:
     # The finaliser of splitmix64: neighbouring seeds must not give neighbouring generators, and torch's generator on
-    # the CPU looks at 32 bits only.
+    # the CPU uses 32 bits only.
     value = (seed * 0x9E3779B97F4A7C15 + (stream + 1) * 0xD1B54A32D192ED03) & _MASK
     value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
     value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & _MASK
@@ -20,17 +20,17 @@ def _mixed(seed: int, stream: int) -> int:
 
 
 def generator(seed: int, stream: int) -> torch.Generator:
-    """A generator of its own for each purpose (`stream`) of a seed."""
-    return torch.Generator().manual_seed(_mixed(seed, stream))
+    """Make a separate generator for each purpose (`stream`) of a seed."""
+    return torch.Generator().manual_seed(_mix(seed, stream))
 
 
 def uniforms(seeds: Sequence[int], count: int, *, stream: int) -> Tensor:
-    """Numbers in [0, 1) for each seed.
+    """Draw numbers in [0, 1) for each seed.
 
     Args:
         seeds: one per episode.
-        count: numbers per episode.
-        stream: what they are for; streams of one seed are independent.
+        count: number of numbers per episode.
+        stream: number of their purpose; streams of one seed are independent.
 
     Returns:
         (batch, count), float64.
@@ -43,5 +43,5 @@ def uniforms(seeds: Sequence[int], count: int, *, stream: int) -> Tensor:
 
 
 def between(low: float, high: float, u: Tensor) -> Tensor:
-    """u in [0, 1) stretched to [low, high)."""
+    """Scale u in [0, 1) to [low, high)."""
     return low + (high - low) * u

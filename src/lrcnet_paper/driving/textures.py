@@ -1,7 +1,7 @@
-"""Procedural pictures that the camera looks up: the ground, filtered once for every image row, and the tree line.
+"""Procedural textures that the camera looks up: the ground, filtered once for every image row, and the tree line.
 
-The ground is periodic noise in road coordinates (along, across). Because a row of the image has one distance, it has
-one footprint too, along and across, and so one level of an anisotropic pyramid of mip maps.
+The ground is periodic noise in road coordinates (along, across). All pixels of an image row see the same distance, so
+they have the same footprint along and across, and need one level of an anisotropic pyramid of mip maps.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _STREAM = 10
 
 
 def _noise(shape: tuple[int, int], sizes: tuple[float, float], source: torch.Generator) -> Tensor:
-    """Periodic Gaussian noise of unit variance with blobs of the given sizes in texels, (rows, columns)."""
+    """Draw periodic Gaussian noise of unit variance with blobs of the given sizes in texels, (rows, columns)."""
     white = torch.randn(shape, generator=source)
     rows = torch.fft.fftfreq(shape[0])[:, None] * sizes[0]
     columns = torch.fft.rfftfreq(shape[1])[None] * sizes[1]
@@ -36,16 +36,16 @@ def _noise(shape: tuple[int, int], sizes: tuple[float, float], source: torch.Gen
     return scaled
 
 
-def _flat(noise: Tensor) -> Tensor:
-    """Gaussian noise spread evenly over 0 to 1."""
+def _to_uniform(noise: Tensor) -> Tensor:
+    """Map Gaussian noise to a uniform distribution over 0 to 1."""
     return 0.5 * (1 + torch.erf(noise / math.sqrt(2)))
 
 
 def ground(season: str, variant: int) -> Tensor:
-    """Grain, shadow and patches of a piece of road, 0 to 1, (3, along, across); across 0 is the line between lanes.
+    """Make grain, shadow and patches of a piece of road, 0 to 1, (3, along, across); across 0 is between the lanes.
 
-    Grain brightens and darkens the surface around 0.5, shadow is what trees throw, and snow lies and paint wears off
-    where patches are low; tyres keep two tracks per lane high.
+    Grain brightens and darkens the surface around 0.5, shadow is the shadow of trees, and snow lies and paint wears off
+    where patches are low; tyres keep patches high on two tracks per lane.
     """
     shape = int(ALONG / TEXEL), int(ACROSS / TEXEL)
     source = generator(variant, _STREAM + SEASONS.index(season))
@@ -65,17 +65,17 @@ def ground(season: str, variant: int) -> Tensor:
     # Trees stand in groups along the road, and their shadows lie across it.
     crowns = noise(2.2, 5.0) + 0.35 * noise(0.5, 0.5) + 0.9 * noise(14.0, 30.0) - 0.9
     shadow = torch.sigmoid(5 * crowns)
-    patches = _flat(0.8 * noise(3.0, 0.45) + 0.45 * noise(0.35, 0.2) + 0.5 * noise(12.0, 2.0)) + 0.4 * track - 0.1
+    patches = _to_uniform(0.8 * noise(3.0, 0.45) + 0.45 * noise(0.35, 0.2) + 0.5 * noise(12.0, 2.0)) + 0.4 * track - 0.1
     return torch.stack([grain, shadow, patches]).clamp(0, 1)
 
 
 def tree_line(season: str, variant: int, rows: int) -> Tensor:
-    """Trees and hills around the horizon, 0 to 1, (3, rows, PANORAMA): trees, trees times their light, hills.
+    """Make trees and hills around the horizon, 0 to 1, (3, rows, PANORAMA): trees, trees times their light, hills.
 
-    Row 0 is the highest; heights are in image rows. Hills are cut out where trees stand before them.
+    Row 0 is the highest; heights are in image rows. Trees hide the hills behind them.
     """
     source = generator(variant, _STREAM + 100 + SEASONS.index(season))
-    # Four times finer both ways, then averaged: smooth edges.
+    # Drawn finer, four times in height and twice in width, then averaged: smooth edges.
     shape = 4 * rows, 2 * PANORAMA
     column = torch.arange(shape[1])
 
@@ -84,7 +84,7 @@ def tree_line(season: str, variant: int, rows: int) -> Tensor:
 
     height = (0.42 + 0.16 * skyline(300) + 0.08 * skyline(60)) * rows
     for width, share in ((26, 0.16), (14, 0.12)):
-        # Crowns: round in summer, and spruces, pointed, in winter.
+        # Crowns are round in summer; in winter they are spruces, which are pointed.
         phase = (column + 0.6 * width * skyline(width * 2.0)) / width
         tooth = 2 * (phase - phase.floor() - 0.5).abs()
         crown = torch.sqrt((1 - tooth**2).clamp_min(0)) if season == "summer" else 1 - tooth
@@ -120,7 +120,7 @@ class Pyramid:
 
 @cache
 def pyramid(footprints: tuple[tuple[float, float], ...]) -> Pyramid:
-    """The pyramid for rows whose pixels cover that many metres along and across."""
+    """Make the pyramid for rows; a pixel of a row covers `footprints[row]` metres along and across."""
     levels = [
         tuple(max(0, min(round(math.log2(size / TEXEL)), limit)) for size, limit in zip(pair, (9, 7), strict=True))
         for pair in footprints
@@ -143,6 +143,6 @@ def pyramid(footprints: tuple[tuple[float, float], ...]) -> Pyramid:
 
 @cache
 def panorama(rows: int) -> Tensor:
-    """All tree lines, (season * VARIANTS + variant, column, 3 * rows): the pixels of one direction lie together."""
+    """Make all tree lines, (season * VARIANTS + variant, column, 3 * rows); pixels of one direction are adjacent."""
     lines = [tree_line(season, variant, rows) for season in SEASONS for variant in range(VARIANTS)]
     return torch.stack(lines).flatten(1, 2).transpose(1, 2).contiguous()

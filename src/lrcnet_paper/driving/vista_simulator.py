@@ -1,4 +1,4 @@
-"""Gets VISTA 2.0.6 to run: with numpy 2, without a display, quietly (needs the extra `vista` and Mesa's libEGL)."""
+"""Patches that let VISTA 2.0.6 run with numpy 2, without a display and quietly (needs the extra `vista` and libEGL)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NO_EGL = "VISTA needs Mesa's libEGL to draw without a display; install Debian's 
 
 
 class _OldNumpy:
-    """numpy with the name `int`, which was taken out of it."""
+    """numpy with the name `int`, which numpy has removed."""
 
     int = int
 
@@ -26,10 +26,10 @@ class _OldNumpy:
         return getattr(np, name)
 
 
-class _Renderers:
-    """pyrender with one renderer per size of picture, for whoever closes one closes them all.
+class _SharedRenderers:
+    """pyrender with one shared renderer per image size, because closing one renderer closes all of them.
 
-    They draw a second picture of things on the road, of which there are none: it is black, and not drawn.
+    VISTA renders a second image of objects on the road. There are none, so a black image is returned without rendering.
     """
 
     def __init__(self, pyrender: Any) -> None:
@@ -48,24 +48,24 @@ class _Renderers:
         return getattr(self._pyrender, name)
 
 
-def _silent(message: str) -> None:
-    """Their logging looks up the caller's source for every message, also for those that nobody sees."""
+def _discard(message: str) -> None:
+    """Discard a log message: VISTA looks up the caller's source for every message, even for those it does not print."""
 
 
 @cache
 def load_vista() -> Any:
-    """Their package, ready to use.
+    """Import VISTA and patch it.
 
     Raises:
-        ImportError: with what to install.
+        ImportError: if a package or library is missing; the message says how to install it.
     """
-    # Chosen when OpenGL is imported.
+    # OpenGL chooses its platform on import.
     os.environ.setdefault("PYOPENGL_PLATFORM", "egl")
-    muted = logging.root.manager.disable
+    disabled_level = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:
         with warnings.catch_warnings():
-            # They compare strings by `is`, and write regular expressions in plain strings.
+            # VISTA compares strings by `is`, and writes regular expressions in plain strings.
             warnings.simplefilter("ignore")
             for name in ("imageio_ffmpeg", "vista"):
                 importlib.import_module(name)
@@ -73,23 +73,23 @@ def load_vista() -> Any:
     except ModuleNotFoundError as error:
         raise ImportError(f"{MISSING} ({error})") from error
     except (ImportError, AttributeError, OSError) as error:
-        # This is what PyOpenGL raises where it finds no library of the platform.
+        # PyOpenGL raises one of these if it finds no library of the platform.
         raise ImportError(f"{NO_EGL} ({error})") from error
     finally:
-        logging.disable(muted)
+        logging.disable(disabled_level)
     return importlib.import_module("vista")
 
 
 def _patch_vista() -> None:
-    def part(name: str) -> Any:
+    def module(name: str) -> Any:
         return importlib.import_module(f"vista.{name}")
 
-    part("entities.sensors.camera_utils.CameraParams").np = _OldNumpy()
-    part("entities.sensors.Camera").FFReader = TraceVideo
-    synthesis = part("entities.sensors.camera_utils.ViewSynthesis")
-    synthesis.pyrender = _Renderers(synthesis.pyrender)
+    module("entities.sensors.camera_utils.CameraParams").np = _OldNumpy()
+    module("entities.sensors.Camera").FFReader = TraceVideo
+    synthesis = module("entities.sensors.camera_utils.ViewSynthesis")
+    synthesis.pyrender = _SharedRenderers(synthesis.pyrender)
     for level in ("debug", "info", "warning"):
-        setattr(part("utils.logging"), level, _silent)
+        setattr(module("utils.logging"), level, _discard)
     logging.getLogger("Vista").setLevel(logging.ERROR)
-    # Finds out whether there is anything that draws.
+    # Fails here if nothing can render.
     synthesis.pyrender.OffscreenRenderer(16, 16)

@@ -1,4 +1,4 @@
-"""Traces in VISTA's format: a drive as a video with its times, speeds, yaw rates and camera, and how one is recorded.
+"""Traces in VISTA's format: a drive as a video with its times, speeds, yaw rates and camera; recording and checking.
 
 A trace is a folder with `camera_front.avi`, `camera_front.csv` (frame number and time under a header), `speed.csv`
 (time, m/s), `imu.csv` (time and six readings, the last one the yaw rate in rad/s) and `params.xml` (the camera).
@@ -25,25 +25,26 @@ from lrcnet_paper.driving.world import World
 CAMERA = "camera_front"
 FILES = (f"{CAMERA}.avi", f"{CAMERA}.csv", "speed.csv", "imu.csv", "params.xml")
 FORMAT = 1
-# VISTA puts the horizon in the middle of the picture, and an even height would put a row on it, infinitely far away.
-# What a displaced or turned car sees beside our own picture must have been recorded, in columns on either side and rows
-# below; so much that corners stay black only shortly before a drive is over. More would cost time in VISTA.
+# VISTA puts the horizon in the middle of the frame; an even height would put a row on it, infinitely far away. A
+# displaced or turned car sees ground beside and below our own frame, so this must be recorded too, in columns on either
+# side and rows below. With these numbers, corners stay black only shortly before a drive ends; larger ones would cost
+# time in VISTA.
 _BESIDE, _BELOW = 80, 8
 _GROUND = HEIGHT - HORIZON + _BELOW
 LENS = Lens(height=2 * _GROUND + 1, width=WIDTH + 2 * _BESIDE, horizon=_GROUND + 1)
 ROI = (LENS.above, _BESIDE, LENS.above + HEIGHT, _BESIDE + WIDTH)
-"""The part of a picture that the networks get: top, left, bottom, right."""
+"""The part of a frame that is the networks' input: top, left, bottom, right."""
 
 
 def record_trace(
     folder: FolderPath, seed: int, *, season: str = "mixed", length: float = 1000.0, noise: float = 0.0
 ) -> Path:
-    """A drive through our own world as a trace for VISTA; left as it is if the folder has it already.
+    """Record the expert's drive through our own world as a trace for VISTA, unless the folder has it already.
 
     Args:
-        folder: where the trace is kept; made if it is not there. A second takes about 0.5 MB.
-        seed, season, length: as `World` has them.
-        noise: of the driver, as `World.expert`; the path that is driven here is the one to be kept to in VISTA.
+        folder: folder of the trace; created if it does not exist. A second takes about 0.5 MB.
+        seed, season, length: as `World` takes them.
+        noise: noise of the expert, as `World.expert` takes it; cars in VISTA must keep to the path driven here.
 
     Returns:
         The folder.
@@ -54,9 +55,9 @@ def record_trace(
     """
     target = Path(folder)
     settings = {"format": FORMAT, "seed": int(seed), "season": season, "length": length, "noise": noise}
-    done = target / "trace.json"
-    if done.exists():
-        if json.loads(done.read_text()) != settings:
+    marker = target / "trace.json"
+    if marker.exists():
+        if json.loads(marker.read_text()) != settings:
             raise ValueError(f"{target.name} holds a trace of another road or other settings; choose another folder")
         return target
     target.mkdir(parents=True, exist_ok=True)
@@ -65,17 +66,17 @@ def record_trace(
     speed: list[float] = []
     direction: list[float] = []
 
-    def pictures() -> Iterator[NDArray[np.uint8]]:
-        for moment in expert_drive(world, world.expert(noise=noise), frames=False):
-            speed.append(moment.speed.item())
+    def frames() -> Iterator[NDArray[np.uint8]]:
+        for step in expert_drive(world, world.expert(noise=noise), frames=False):
+            speed.append(step.speed.item())
             direction.append(world.situation().direction.item())
-            yield camera.frames(moment.state)[0].numpy()
+            yield camera.frames(step.state)[0].numpy()
 
-    write_video(target / f"{CAMERA}.avi", pictures(), size=(LENS.height, LENS.width), rate=round(1 / STEP))
+    write_video(target / f"{CAMERA}.avi", frames(), size=(LENS.height, LENS.width), rate=round(1 / STEP))
     turned = np.diff([*direction, world.situation().direction.item()])
     _write_numbers(target, np.array(speed), turned / STEP)
     _write_camera(target / "params.xml")
-    mark_finished(done, settings)
+    mark_finished(marker, settings)
     return target
 
 
@@ -113,11 +114,11 @@ def _write_camera(path: Path) -> None:
 
 @dataclass(frozen=True)
 class Optics:
-    """A trace's camera as far as it is needed to ask VISTA for pictures.
+    """The properties of a trace's camera that are needed to ask VISTA for frames.
 
     Attributes:
-        height, width: of its pictures, pixels.
-        roi: top, left, bottom and right of the part to look at, pixels.
+        height, width: size of its frames, pixels.
+        roi: region of interest: top, left, bottom and right, pixels.
     """
 
     height: float
@@ -126,7 +127,7 @@ class Optics:
 
 
 def open_trace(folder: FolderPath) -> Optics:
-    """Checks a trace before VISTA, whose own errors do not say what is wrong, reads it.
+    """Check a trace before VISTA reads it, because VISTA's own errors do not say what is wrong.
 
     Raises:
         FileNotFoundError: for a missing folder or file.
@@ -141,7 +142,7 @@ def open_trace(folder: FolderPath) -> Optics:
         )
     for name, columns, skipped in ((f"{CAMERA}.csv", 2, 1), ("speed.csv", 2, 0), ("imu.csv", 7, 0)):
         _check_numbers(source / name, columns, skipped)
-    return _optics(source / "params.xml")
+    return _read_optics(source / "params.xml")
 
 
 def _check_numbers(path: Path, columns: int, skipped: int) -> None:
@@ -156,18 +157,20 @@ def _check_numbers(path: Path, columns: int, skipped: int) -> None:
         )
 
 
-def _optics(path: Path) -> Optics:
+def _read_optics(path: Path) -> Optics:
     try:
         root = ElementTree.parse(path).getroot()
     except ElementTree.ParseError as error:
         raise ValueError(f"{path.name} must be XML, but cannot be read: {error}") from error
-    cameras = [one for one in root.iter() if one.tag.lower() == "camera" and one.get("name", "").lower() == CAMERA]
-    found = {p.get("name", "").lower(): p.get("value", "") for camera in cameras[:1] for p in camera}
+    cameras = [n for n in root.iter() if n.tag.lower() == "camera" and n.get("name", "").lower() == CAMERA]
+    properties = {p.get("name", "").lower(): p.get("value", "") for camera in cameras[:1] for p in camera}
     try:
-        height, width = float(found["height"]), float(found["width"])
-        roi = tuple(float(number) for number in found["roi"].split(","))
+        height, width = float(properties["height"]), float(properties["width"])
+        roi = tuple(float(number) for number in properties["roi"].split(","))
     except (KeyError, ValueError) as error:
-        raise ValueError(f"{path.name} must give height, width and roi of {CAMERA}; it has {sorted(found)}") from error
+        raise ValueError(
+            f"{path.name} must give height, width and roi of {CAMERA}; it has {sorted(properties)}"
+        ) from error
     if len(roi) != 4 or not (0 <= roi[0] < roi[2] <= height and 0 <= roi[1] < roi[3] <= width):
-        raise ValueError(f"roi in {path.name} must be top, left, bottom, right within the picture, but is {roi}")
+        raise ValueError(f"roi in {path.name} must be top, left, bottom, right within the frame, but is {roi}")
     return Optics(height, width, roi)

@@ -10,52 +10,52 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-Picture = NDArray[np.uint8]
+Frame = NDArray[np.uint8]
 
 
 class TraceVideo:
-    """A video that is read frame by frame, with what VISTA's camera asks of its own reader.
+    """A video that is read frame by frame, with the interface of VISTA's own reader, which it replaces.
 
-    That one does not run with numpy 2, and at the end of a video it waits forever.
+    VISTA's reader does not run with numpy 2, and waits forever at the end of a video.
 
     Args:
         path: the video.
-        custom_size: height and width to scale pictures to.
+        custom_size: height and width to scale frames to.
         verbose: not used.
 
     Raises:
         ValueError: if ffmpeg finds no video in the file.
 
     Attributes:
-        frame_num: number of the frame in `image`; one before the first at the beginning.
-        image: the frame read last, (height, width, 3), blue before green before red.
+        frame_num: number of the frame in `image`; -1 before the first frame is read.
+        image: the last frame read, (height, width, 3), in the order blue, green, red.
         fps: frames per second.
     """
 
     def __init__(self, path: str, custom_size: tuple[int, int], verbose: bool = False) -> None:
         self._path, self._size = path, custom_size
-        self.fps = _rate(Path(path))
+        self.fps = _frame_rate(Path(path))
         self.frame_num = -1
-        self.image: Picture = np.zeros((*custom_size, 3), np.uint8)
+        self.image: Frame = np.zeros((*custom_size, 3), np.uint8)
         self._process: subprocess.Popen[bytes] | None = None
 
     def frame_to_secs(self, frame: int) -> float:
-        """When a frame is shown, s."""
+        """Return the time at which a frame is shown, s."""
         return frame / self.fps
 
     def seek(self, seconds: float) -> None:
-        """Goes to a time; the next frame to be read is the one shown then."""
+        """Move to a time; the next frame that is read is the one shown then."""
         self.close()
         height, width = self._size
-        # Half a frame earlier: a frame's own time is a matter of rounding.
+        # Half a frame earlier, because a frame's own time is subject to rounding.
         start = max(0.0, seconds - 0.5 / self.fps)
         command = [_ffmpeg(), "-loglevel", "error", "-nostdin", "-ss", f"{start:.6f}", "-i", self._path]
         command += ["-s", f"{width}x{height}", "-f", "rawvideo", "-pix_fmt", "bgr24", "-"]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self.frame_num = round(seconds * self.fps) - 1
 
-    def read(self) -> tuple[bool, Picture]:
-        """The next frame; the first value is always true.
+    def read(self) -> tuple[bool, Frame]:
+        """Read the next frame; the first value is always true.
 
         Raises:
             ValueError: at the end of the video.
@@ -74,7 +74,7 @@ class TraceVideo:
         return True, self.image
 
     def close(self) -> None:
-        """Ends ffmpeg; `seek` begins anew."""
+        """End ffmpeg; `seek` starts it again."""
         if self._process is not None:
             assert self._process.stdout is not None
             self._process.kill()
@@ -87,11 +87,11 @@ class TraceVideo:
             self.close()
 
 
-def write_video(path: Path, frames: Iterable[Picture], *, size: tuple[int, int], rate: int = 30) -> None:
-    """Writes a video without loss (FFV1).
+def write_video(path: Path, frames: Iterable[Frame], *, size: tuple[int, int], rate: int = 30) -> None:
+    """Write a video without loss (FFV1).
 
     Args:
-        path: of the video, ending in .avi.
+        path: path of the video, which ends in .avi.
         frames: (height, width, 3), uint8, RGB.
         size: height and width.
         rate: frames per second.
@@ -109,12 +109,14 @@ def write_video(path: Path, frames: Iterable[Picture], *, size: tuple[int, int],
         raise OSError(f"ffmpeg could not write {path.name}; is there space left in its folder?")
 
 
-def _rate(path: Path) -> float:
-    told = subprocess.run([_ffmpeg(), "-nostdin", "-i", str(path)], capture_output=True, text=True, check=False).stderr
-    found = re.search(r"Video:.*?, ([\d.]+) fps", told)
-    if found is None:
+def _frame_rate(path: Path) -> float:
+    report = subprocess.run(
+        [_ffmpeg(), "-nostdin", "-i", str(path)], capture_output=True, text=True, check=False
+    ).stderr
+    match = re.search(r"Video:.*?, ([\d.]+) fps", report)
+    if match is None:
         raise ValueError(f"{path.name} must be a video, but ffmpeg finds none in it; copy or record it again")
-    return float(found.group(1))
+    return float(match.group(1))
 
 
 def _ffmpeg() -> str:

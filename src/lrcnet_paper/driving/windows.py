@@ -1,4 +1,4 @@
-"""Sequences out of a recording, and how bends are kept from drowning in straight road."""
+"""Sequences of frames from a recording, and weights that draw bends as often as straight road."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ CLASSES = (1 / 400, 1 / 100)
 
 
 class Windows(Dataset[tuple[Tensor, None, Tensor]]):
-    """Sequences of consecutive frames, none of which runs from one drive into the next.
+    """Sequences of consecutive frames; no sequence runs from one drive into the next.
 
     `windows[index]` is `(frames, None, curvature)`: (time, 48, 160, 3) in uint8 and (time,) in 1/m, with a batch axis
     before them if the index is a list, a slice or a tensor.
 
     Args:
-        recording: where frames come from; they stay on the disk until they are asked for.
-        length: frames per window; the paper's 32.
-        stride: frames from one window's begin to the next.
+        recording: recording of the frames, which stay on the disk until a window is read.
+        length: frames per window; the paper has 32.
+        stride: frames from the start of one window to the start of the next.
 
     Raises:
         ValueError: if no drive is long enough for a window.
 
     Attributes:
         kind: 0 straight, 1 gentle bend, 2 sharp bend, (window,), int64.
-        weights: by which a sampler gives all kinds that occur the same chance, (window,), float64, of sum 1.
+        weights: sampling weights that make all kinds that occur equally likely, (window,), float64, of sum 1.
     """
 
     def __init__(self, recording: DriveRecording, length: int = 32, *, stride: int = 8) -> None:
@@ -43,7 +43,7 @@ class Windows(Dataset[tuple[Tensor, None, Tensor]]):
         self._first = np.concatenate(first) if first else np.empty(0, np.int64)
         if not len(self._first):
             raise ValueError(f"a drive must have {length} frames for a window, but none has; record longer ones")
-        # Whose road is not known is judged by what the driver steered.
+        # Where the road's curvature is not known, the steered curvature decides.
         bend = np.where(np.isnan(recording.road_curvature), recording.curvature, recording.road_curvature)
         largest = np.abs(bend)[self._first[:, None] + np.arange(length)].max(1)
         self.kind = torch.from_numpy(np.digitize(largest, CLASSES))
@@ -54,12 +54,12 @@ class Windows(Dataset[tuple[Tensor, None, Tensor]]):
         return len(self._first)
 
     def __getitem__(self, index: int | slice | Sequence[int] | Tensor) -> tuple[Tensor, None, Tensor]:
-        chosen = np.asarray(self._first[index if isinstance(index, (int, slice)) else np.asarray(index)])
+        starts = np.asarray(self._first[index if isinstance(index, (int, slice)) else np.asarray(index)])
         frames = self.recording.frames
-        pictures = [torch.from_numpy(np.array(frames[i : i + self.length])) for i in chosen.reshape(-1).tolist()]
-        curvature = torch.from_numpy(self.recording.curvature[chosen[..., None] + np.arange(self.length)])
-        return (torch.stack(pictures) if chosen.ndim else pictures[0]), None, curvature
+        windows = [torch.from_numpy(np.array(frames[i : i + self.length])) for i in starts.reshape(-1).tolist()]
+        curvature = torch.from_numpy(self.recording.curvature[starts[..., None] + np.arange(self.length)])
+        return (torch.stack(windows) if starts.ndim else windows[0]), None, curvature
 
     def balanced(self, count: int, generator: torch.Generator) -> Tensor:
-        """Numbers of `count` windows, drawn so that each kind is drawn equally often, (count,), int64."""
+        """Draw the numbers of `count` windows so that each kind is drawn equally often, (count,), int64."""
         return torch.multinomial(self.weights, count, replacement=True, generator=generator)

@@ -1,4 +1,4 @@
-"""Worlds by their names: our own, VISTA's, and CarRacing."""
+"""Worlds by name: our own, VISTA and CarRacing."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ def make_world(
     length: float = 1000.0,
     traces: Sequence[FolderPath] | None = None,
 ) -> Drivable:
-    """A world at the beginning of its drives.
+    """Make a world at the beginning of its drives.
 
     Args:
         name: "own"; "vista" (needs the extra `vista` and Mesa's libEGL); "carracing" (needs the extra `carracing`).
         seeds: one per car.
         season: "summer", "winter" or "mixed"; CarRacing is always green and has no winter.
-        length: m of road; of VISTA's traces at most what was recorded.
+        length: length of the road, m; in VISTA at most the recorded length.
         traces: VISTA only: folders of traces in its format, one per car. Without them, traces are recorded in our own
-            world from the seeds and kept in a temporary folder as long as the world lives.
+            world from the seeds, and are kept in a temporary folder as long as the world lives.
 
     Raises:
-        ValueError: for an unknown name, an empty list of seeds, a season the world does not have, or traces that it
-            cannot use.
-        ImportError: if something must be installed first; it says what.
+        ValueError: for an unknown name, an empty list of seeds, a season that the world does not have, or traces that
+            it cannot use.
+        ImportError: if a package is missing; the message says which command installs it.
 
     >>> len(make_world("own", [1, 2], season="winter"))
     2
     """
     one_of("name", name, WORLDS)
     if traces is not None and name != "vista":
-        raise ValueError(f"traces are VISTA's, but name is {name!r}; leave them out or choose 'vista'")
+        raise ValueError(f"only VISTA takes traces, but name is {name!r}; leave them out or choose 'vista'")
     if name == "own":
         return World(seeds, season=season, length=length)
     if name == "carracing":
@@ -54,5 +54,5 @@ def make_world(
     if traces is None:
         return RecordedVistaWorld(seeds, season=season, length=length)
     if len(traces) != len(seeds):
-        raise ValueError(f"there must be a trace per seed, but there are {len(traces)} and {len(seeds)}")
+        raise ValueError(f"there must be one trace per seed, but there are {len(traces)} traces and {len(seeds)} seeds")
     return VistaWorld(traces, length=length)

@@ -1,4 +1,4 @@
-"""Looking into camera policies: attention, the scenes to measure it on, and what the neurons do along drives."""
+"""Interpretation of camera policies: attention, scenes to measure it on, and the activity of neurons along drives."""
 
 from lrcnet_paper.interpret.attention import Box, attention, attention_under_noise, box, similarity
 from lrcnet_paper.interpret.gradient_attention import gradient_attention

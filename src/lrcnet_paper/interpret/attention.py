@@ -1,6 +1,6 @@
-"""What a camera policy looks at: VisualBackProp of its convolutional head, and how far noise moves it.
+"""Attention of a camera policy: VisualBackProp of its convolutional head, and how much noise changes it.
 
-Axes: picture, row, column, colour.
+Axes: frame, row, column, colour.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from lrcnet_paper.models.policy import Policy, normalise_frames
 
 BATCH = 64
 WHISKER = 1.5
-"""Whiskers end at the last value within that many quartile distances of the box, as Tukey draws them."""
+"""Whiskers end at the last value within this many interquartile ranges of the box, as Tukey draws them."""
 
 
 def attention(policy: Policy, frames: Tensor, *, batch: int = BATCH) -> Tensor:
-    """Where a policy looks.
+    """Compute attention maps of a policy's convolutional head.
 
     Args:
-        policy: whose convolutional head is looked into.
-        frames: (picture, 48, 160, 3), uint8, or floating point in [0, 1].
-        batch: pictures at a time; bounds the memory, changes nothing.
+        policy: the policy.
+        frames: (frame, 48, 160, 3), uint8, or floating point in [0, 1].
+        batch: frames at a time; it bounds the memory and does not change the maps.
 
     Returns:
-        (picture, 48, 160), 0 to 1.
+        (frame, 48, 160), 0 to 1.
 
     Example:
         >>> from lrcnet_paper.models.policy import Policy
@@ -38,7 +38,7 @@ def attention(policy: Policy, frames: Tensor, *, batch: int = BATCH) -> Tensor:
         torch.Size([2, 48, 160])
     """
     if frames.ndim != 4:
-        raise ValueError(f"frames must have shape (picture, 48, 160, 3), but have {tuple(frames.shape)}")
+        raise ValueError(f"frames must have shape (frame, 48, 160, 3), but have {tuple(frames.shape)}")
     if not len(frames):
         return torch.zeros(frames.shape[:3])
     parts = torch.split(frames, positive_size("batch", batch))
@@ -48,13 +48,13 @@ def attention(policy: Policy, frames: Tensor, *, batch: int = BATCH) -> Tensor:
 
 
 def similarity(first: Tensor, second: Tensor) -> Tensor:
-    """Structural similarity of maps from 0 to 1, pair by pair, by torchmetrics (extra `interpret`).
+    """Compute the structural similarity of pairs of maps from 0 to 1 with torchmetrics (extra `interpret`).
 
     Args:
-        first, second: (picture, row, column).
+        first, second: (frame, row, column).
 
     Returns:
-        (picture,): 1 where both are the same.
+        (frame,): 1 where both maps are equal.
 
     Raises:
         ValueError: for maps of different shapes.
@@ -66,7 +66,7 @@ def similarity(first: Tensor, second: Tensor) -> Tensor:
         tensor([1., 1.])
     """
     if first.shape != second.shape or first.ndim != 3:
-        raise ValueError(f"maps must have one shape (picture, row, column), not {first.shape} and {second.shape}")
+        raise ValueError(f"maps must have one shape (frame, row, column), not {first.shape} and {second.shape}")
     try:
         from torchmetrics.functional.image import structural_similarity_index_measure
     except ImportError as error:
@@ -75,41 +75,41 @@ def similarity(first: Tensor, second: Tensor) -> Tensor:
         ) from error
     if not len(first):
         return first.new_zeros(0)
-    found = structural_similarity_index_measure(
+    similarities = structural_similarity_index_measure(
         first.unsqueeze(1), second.unsqueeze(1), data_range=1.0, reduction="none"
     )
-    assert isinstance(found, Tensor)
-    return found.reshape(-1)
+    assert isinstance(similarities, Tensor)
+    return similarities.reshape(-1)
 
 
 @torch.no_grad()
 def attention_under_noise(
     policy: Policy, frames: Tensor, variances: Sequence[float], *, seed: int = 0, batch: int = BATCH
 ) -> Tensor:
-    """How similar a policy's attention to frames with Gaussian noise is to that without.
+    """Compare a policy's attention to frames with and without Gaussian noise.
 
     Args:
-        policy: who looks.
-        frames: (picture, 48, 160, 3), uint8.
-        variances: of the noise, each as `lrcnet_paper.driving.noisy` takes it.
-        seed: of the noise: the same for two policies gives both the same pictures.
-        batch: pictures at a time; the noise is drawn batch by batch.
+        policy: the policy.
+        frames: (frame, 48, 160, 3), uint8.
+        variances: variances of the noise, as `lrcnet_paper.driving.add_noise` takes them.
+        seed: random seed of the noise; two policies with the same seed get the same noisy frames.
+        batch: frames at a time; the noise is drawn batch by batch.
 
     Returns:
-        Structural similarity, (variance, picture).
+        Structural similarity, (variance, frame).
     """
     generators = [torch.Generator().manual_seed(seed) for _ in variances]
-    found = []
+    similarities = []
     for part in torch.split(frames, positive_size("batch", batch)):
         clean = attention(policy, part)
-        shaken = [add_noise(part, v, generator) for v, generator in zip(variances, generators, strict=True)]
-        found.append(torch.stack([similarity(clean, attention(policy, seen)) for seen in shaken]))
-    return torch.cat(found, 1)
+        noisy = [add_noise(part, v, generator) for v, generator in zip(variances, generators, strict=True)]
+        similarities.append(torch.stack([similarity(clean, attention(policy, noisy_part)) for noisy_part in noisy]))
+    return torch.cat(similarities, 1)
 
 
 @dataclass(frozen=True)
 class Box:
-    """What a box plot shows of some numbers."""
+    """The numbers that a box plot shows."""
 
     count: int
     mean: float
@@ -121,12 +121,12 @@ class Box:
     high: float
 
     def as_dict(self) -> dict[str, float]:
-        """Plain JSON values."""
+        """Return plain JSON values."""
         return asdict(self)
 
 
 def box(values: Tensor | Sequence[float]) -> Box:
-    """Quartiles, whiskers, mean and standard deviation (n - 1) of some numbers.
+    """Compute quartiles, whiskers, mean and standard deviation (n - 1) of some numbers.
 
     Raises:
         ValueError: for no numbers.
@@ -137,7 +137,7 @@ def box(values: Tensor | Sequence[float]) -> Box:
     """
     numbers = torch.as_tensor(values, dtype=torch.float64).flatten()
     if not len(numbers):
-        raise ValueError("a box needs one number at least, but there is none")
+        raise ValueError("a box needs at least one number, but there is none")
     first, median, third = torch.quantile(numbers, torch.tensor([0.25, 0.5, 0.75], dtype=torch.float64)).tolist()
     reach = WHISKER * (third - first)
     within = numbers[(numbers >= first - reach) & (numbers <= third + reach)]

@@ -1,4 +1,4 @@
-"""Attention of a camera policy by integrated gradients, a second opinion beside VisualBackProp."""
+"""Attention of a camera policy by integrated gradients, as a check on VisualBackProp."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from lrcnet_paper.models.policy import CURVATURE_PER_OUTPUT, Policy, normalise_f
 
 
 def gradient_attention(policy: Policy, frames: Tensor, *, steps: int = 32) -> Tensor:
-    """Where the pixels are that a policy's curvature depends on, each frame seen as the first of a drive.
+    """Attribute a policy's curvature to the pixels, with each frame taken as the first of a drive.
 
-    The way goes from a grey picture to the normalised frame, on which the policy's layers compute.
+    The path of integration goes from a grey image to the normalised frame, which is the input of the policy's layers.
 
     Args:
-        policy: who steers.
-        frames: (picture, 48, 160, 3), as `normalise_frames` takes them.
-        steps: as `integrated_gradients`.
+        policy: the policy that steers.
+        frames: (frame, 48, 160, 3), as `normalise_frames` takes them.
+        steps: number of steps, as `integrated_gradients` takes it.
 
     Returns:
-        (picture, 48, 160): the colours' attributions, absolute and summed, from 0 to 1 within each picture.
+        (frame, 48, 160): the sum of the absolute attributions of the colours, scaled to 0 to 1 within each frame.
     """
 
-    def curvature(pictures: Tensor) -> Tensor:
-        output, _ = policy.layer(policy.conv(pictures).unsqueeze(1))
-        steered: Tensor = policy.head(output)[:, 0, 0] * CURVATURE_PER_OUTPUT
-        return steered
+    def curvature(normalised: Tensor) -> Tensor:
+        output, _ = policy.layer(policy.conv(normalised).unsqueeze(1))
+        result: Tensor = policy.head(output)[:, 0, 0] * CURVATURE_PER_OUTPUT
+        return result
 
     with torch.enable_grad():
-        found = integrated_gradients(curvature, normalise_frames(frames), steps=steps).abs().sum(-1)
-    return found / found.amax((1, 2), keepdim=True).clamp_min(torch.finfo(found.dtype).tiny)
+        attribution = integrated_gradients(curvature, normalise_frames(frames), steps=steps).abs().sum(-1)
+    return attribution / attribution.amax((1, 2), keepdim=True).clamp_min(torch.finfo(attribution.dtype).tiny)

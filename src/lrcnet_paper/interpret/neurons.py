@@ -1,4 +1,4 @@
-"""What a policy's neurons do while it drives, and which of them follow the road.
+"""Activity of a policy's neurons along drives, and which of them follow the road.
 
 Curvature is in 1/m and left is positive, so a neuron that rises with it is active in left bends.
 """
@@ -15,21 +15,21 @@ from lrcnet_paper.driving import ARRIVED, Drivable, PolicyStep, drive
 from lrcnet_paper.models.policy import Policy
 
 CLEAR = 0.5
-"""From this correlation on a neuron is said to turn left or right: it shares a quarter of its variance or more."""
+"""Smallest correlation of a neuron that is said to turn left or right: it explains a quarter of the variance."""
 
 Side = Literal["left", "right", "neither"]
 
 
 @dataclass(frozen=True)
 class WatchedDrive:
-    """One closed-loop drive, each (time, ...) in float32.
+    """One closed-loop drive with the activity of the neurons, each (time, ...) in float32.
 
     Attributes:
-        x, y: of the car on the map, m.
-        curvature: what the policy steered, 1/m.
-        road_curvature: of the lane under the car, 1/m.
-        activity: the recurrent layer's state h after each frame, (time, neuron).
-        arrived: whether the drive ended at the road's end.
+        x, y: position of the car on the map, m.
+        curvature: curvature that the policy steered, 1/m.
+        road_curvature: curvature of the lane under the car, 1/m.
+        activity: state h of the recurrent layer after each frame, (time, neuron).
+        arrived: whether the drive reached the end of the road.
     """
 
     x: Tensor
@@ -48,50 +48,52 @@ class WatchedDrive:
 def drive_and_watch(
     policy: Policy, world: Drivable, *, noise: float = 0.0, seed: int = 0, steps: int = 6000
 ) -> list[WatchedDrive]:
-    """Lets a policy drive through a world and records its neurons.
+    """Let a policy drive through a world and record its neurons.
 
     Args:
-        policy: who steers.
-        world: at the beginning of its drives.
+        policy: the policy that steers.
+        world: a world at the beginning of its drives.
         noise, seed, steps: as `lrcnet_paper.driving.drive` takes them.
 
     Returns:
-        One drive per car; shorter where it crashed.
+        One drive per car; it is shorter if the car crashed.
     """
     numbers: list[list[list[float]]] = [[] for _ in range(len(world))]
     states: list[list[Tensor]] = [[] for _ in range(len(world))]
 
-    def watch(now: PolicyStep) -> None:
-        hidden: Any = now.state[0] if isinstance(now.state, tuple) else now.state
-        where = now.situation
-        # (layer, car, neuron); of stacked layers the last one is what the read-out sees.
-        for i, car in enumerate(now.cars.tolist()):
-            columns = (where.x[car], where.y[car], now.action[i], where.road_curvature[car])
+    def watch(step: PolicyStep) -> None:
+        hidden: Any = step.state[0] if isinstance(step.state, tuple) else step.state
+        situation = step.situation
+        # (layer, car, neuron); the read-out gets the last of stacked layers.
+        for i, car in enumerate(step.cars.tolist()):
+            columns = (situation.x[car], situation.y[car], step.action[i], situation.road_curvature[car])
             numbers[car].append([float(number) for number in columns])
             states[car].append(hidden[-1, i].clone())
 
     policy.eval()
-    ended = drive(world, policy.step, noise=noise, seed=seed, steps=steps, watch=watch)
-    driven = []
+    outcomes = drive(world, policy.step, noise=noise, seed=seed, steps=steps, watch=watch)
+    drives = []
     for car, rows in enumerate(numbers):
-        x, y, steered, road = torch.tensor(rows).reshape(-1, 4).unbind(1)
+        x, y, curvature, road_curvature = torch.tensor(rows).reshape(-1, 4).unbind(1)
         activity = torch.stack(states[car]).float() if rows else torch.zeros(0, policy.head.in_features)
-        driven.append(WatchedDrive(x, y, steered, road, activity.clone(), bool(ended.status[car] == ARRIVED)))
-    return driven
+        drives.append(
+            WatchedDrive(x, y, curvature, road_curvature, activity.clone(), bool(outcomes.status[car] == ARRIVED))
+        )
+    return drives
 
 
 def correlation(activity: Tensor, signal: Tensor) -> Tensor:
-    """Cross-correlation at no delay of each neuron with a signal: Pearson's r.
+    """Compute the cross-correlation at zero delay of each neuron with a signal: Pearson's r.
 
     Args:
         activity: (time, neuron).
         signal: (time,).
 
     Returns:
-        (neuron,), from -1 to 1; 0 for a neuron, or a signal, that stands still.
+        (neuron,), from -1 to 1; 0 for a constant neuron or signal.
 
     Raises:
-        ValueError: for fewer than two moments, or lengths that differ.
+        ValueError: for fewer than two time steps, or lengths that differ.
 
     Example:
         >>> correlation(torch.tensor([[1.0, 2.0], [2.0, 1.0], [3.0, 0.0]]), torch.tensor([0.0, 1.0, 2.0]))
@@ -99,27 +101,28 @@ def correlation(activity: Tensor, signal: Tensor) -> Tensor:
     """
     if len(activity) != len(signal) or len(signal) < 2:
         raise ValueError(
-            f"activity and signal must have the same two moments or more, not {len(activity)}, {len(signal)}"
+            f"activity and signal must have the same number of time steps, at least two, but have {len(activity)} and "
+            f"{len(signal)}"
         )
     a, s = activity.double() - activity.double().mean(0), signal.double() - signal.double().mean()
     size = a.norm(dim=0) * s.norm()
-    # What rounding leaves of a neuron that stands still must not count as a correlation.
+    # Rounding errors of a constant neuron must not count as a correlation.
     moving = (a.norm(dim=0) > 1e-6 * activity.double().norm(dim=0)) & (s.norm() > 0)
-    found = torch.where(moving, (a * s.unsqueeze(1)).sum(0) / torch.where(size > 0, size, torch.ones_like(size)), 0.0)
-    return found.clamp(-1, 1).to(activity.dtype)
+    r = torch.where(moving, (a * s.unsqueeze(1)).sum(0) / torch.where(size > 0, size, torch.ones_like(size)), 0.0)
+    return r.clamp(-1, 1).to(activity.dtype)
 
 
 def swings(activity: Tensor, metres: float) -> Tensor:
-    """How restless each neuron is: ways up and down per km, in parts of its own range.
+    """Count the swings of each neuron per km: its total variation relative to its own range.
 
-    A neuron that rises once and falls once in each of five bends of a kilometre has 10; noise adds to it.
+    A neuron that rises once and falls once in each of five bends of a kilometre has 10 swings; noise adds to them.
 
     Args:
         activity: (time, neuron).
-        metres: driven meanwhile.
+        metres: distance driven meanwhile.
 
     Returns:
-        (neuron,); 0 for one that stands still.
+        (neuron,); 0 for a constant neuron.
     """
     if not metres > 0:
         raise ValueError(f"metres must be above 0, but are {metres}")
@@ -129,7 +132,9 @@ def swings(activity: Tensor, metres: float) -> Tensor:
 
 
 def side(r: float) -> Side:
-    """Which way a neuron turns, by its correlation with the steered curvature: left from 0.5 on, right from -0.5 on.
+    """Name the side to which a neuron turns, by its correlation r with the steered curvature.
+
+    It is left if r >= 0.5 and right if r <= -0.5.
 
     Example:
         >>> side(0.7), side(-0.6), side(0.2)
@@ -139,9 +144,9 @@ def side(r: float) -> Side:
 
 
 def turning_cells(r: Tensor) -> tuple[int, int]:
-    """Numbers, from 0, of the neuron that turns left most clearly and of the one that turns right most clearly.
+    """Return the numbers, from 0, of the neurons that turn left and right most clearly.
 
-    They are those of the largest and of the smallest correlation with the steered curvature.
+    They have the largest and the smallest correlation with the steered curvature.
 
     Example:
         >>> turning_cells(torch.tensor([0.1, 0.9, -0.8]))

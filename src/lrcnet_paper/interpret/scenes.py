@@ -1,4 +1,4 @@
-"""Frames to look at a policy's attention with: a driver's views of roads that no policy was trained on."""
+"""Frames to measure a policy's attention on: the expert's views of roads that no policy was trained on."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ LENGTH = 400.0
 
 
 def scenes(season: str, count: int, *, first_road: int = ATTENTION_SCENES[0], length: float = LENGTH) -> Tensor:
-    """Views along the driver's way, evenly spaced over each of up to 16 roads.
+    """Render views along the expert's drives, evenly spaced over each of up to 16 roads.
 
     Args:
         season: "summer" or "winter".
-        count: frames.
-        first_road: seed of the first road; the others follow it.
-        length: of each road, m.
+        count: number of frames.
+        first_road: seed of the first road; the next roads have the next seeds.
+        length: length of each road, m.
 
     Returns:
-        (count, 48, 160, 3), uint8; the same for every caller.
+        (count, 48, 160, 3), uint8; the same in every call.
 
     Example:
         >>> scenes("winter", 3, length=20.0).shape

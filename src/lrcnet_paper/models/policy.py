@@ -1,4 +1,4 @@
-"""The driving policy: a convolutional head sees, a recurrent layer remembers, a linear output steers.
+"""The driving policy: a convolutional head for the frames, a recurrent layer for memory, a linear output for steering.
 
 Axes: batch, time, row, column, colour.
 """
@@ -16,8 +16,8 @@ from lrcnet_paper.models.recurrent import recurrent_layer
 
 FEATURES = 64
 ROWS, COLUMNS = 48, 160
-# The paper's appendix for the first five names; the other liquid networks have an LRCU's parameters, so its size; the
-# last two are of our choosing, so that they have 8,000 parameters as well.
+# The first five sizes are from the paper's appendix. The other liquid networks have the same parameters as an LRCU, so
+# they have its size. The last two sizes are our choice, so that these models have about 8,000 parameters too.
 UNITS = {
     "lstm": 23,
     "gru": 28,
@@ -31,20 +31,20 @@ UNITS = {
     "ctrnn": 62,
     "gru-ode": 28,
 }
-# An output of 1 is the sharpest bend, 25 m in radius, 1/m: states of liquid networks are bounded, and a read-out of
-# ordinary size must reach all that has to be steered.
+# Curvature of an output of 1, 1/m: the sharpest bend, 25 m in radius. States of liquid networks are bounded, and a
+# read-out with weights of ordinary size must reach every curvature that has to be steered.
 CURVATURE_PER_OUTPUT = 0.04
-_QUIETEST = 1 / 255
+_SMALLEST_STD = 1 / 255
 
 
 def normalise_frames(frames: Tensor) -> Tensor:
-    """Pictures with mean 0 and variance 1, each by itself over rows, columns and colours.
+    """Scale each frame to mean 0 and variance 1 over its rows, columns and colours.
 
     Args:
         frames: (..., 48, 160, 3), uint8, or floating point in [0, 1], where noise may have been added.
 
     Returns:
-        The same shape; float32 for uint8. A picture of one colour gives 0.
+        Frames of the same shape; float32 for uint8. A frame of one colour becomes 0.
 
     Raises:
         ValueError: for another shape or type.
@@ -56,14 +56,14 @@ def normalise_frames(frames: Tensor) -> Tensor:
     elif not frames.is_floating_point():
         raise ValueError(f"frames must be uint8, or floating point in [0, 1], but are {frames.dtype}; convert them")
     std, mean = torch.std_mean(frames, (-3, -2, -1), correction=0, keepdim=True)
-    return (frames - mean) / std.clamp_min(_QUIETEST)
+    return (frames - mean) / std.clamp_min(_SMALLEST_STD)
 
 
 class ConvHead(nn.Module):
     """The convolutional head of the paper's appendix: 48x160 pixels become 64 features.
 
-    Convolutions of 24, 36, 48, 64, 64 filters with ReLU; the first has stride 2, the second to fourth are followed by
-    max pooling; 'same' padding, the only one with which all layers fit into 48 rows.
+    It has convolutions of 24, 36, 48, 64 and 64 filters with ReLU. The first has stride 2; the second to fourth are
+    followed by max pooling. Padding is 'same', the only one with which all layers fit into 48 rows.
 
     >>> ConvHead()(torch.zeros(2, 48, 160, 3)).shape
     torch.Size([2, 64])
@@ -81,29 +81,29 @@ class ConvHead(nn.Module):
             nn.Flatten(),
             nn.Linear(1920, FEATURES),
         )
-        # Torch's initial values shrink a picture layer by layer to features of 0.02. Synapses of a liquid network tell
-        # inputs apart that differ by some tenths, so LTC and STC would begin with a long plateau.
+        # torch's initial weights shrink a frame layer by layer to features of 0.02. Synapses of a liquid network
+        # distinguish inputs that differ by some tenths, so LTC and STC would begin with a long plateau.
         with torch.no_grad():
             self.layers[-1].weight.mul_(8.0)  # type: ignore[operator]
-        # As the pictures: a sixth faster than filters in torch's default order.
+        # The layout of the frames: a sixth faster than filters in torch's default order.
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def forward(self, frames: Tensor) -> Tensor:
-        """Features (picture, 64) of normalised pictures (picture, 48, 160, 3)."""
+        """Compute features (frame, 64) of normalised frames (frame, 48, 160, 3)."""
         # Colour comes last in a frame, so this is torch's channels_last layout without a copy.
         features: Tensor = self.layers(frames.permute(0, 3, 1, 2))
         return features
 
 
 class Policy(nn.Module):
-    """From pictures to curvature.
+    """The network that maps camera frames to curvatures.
 
     Args:
         model: name of the recurrent layer, a key of `UNITS`.
-        solver: such as "hybrid-6"; the model's own if "".
-        units: recurrent units; the paper's if None.
-        bfloat16: whether the head computes in eight bits of mantissa: faster on processors that have instructions for
-            it (`lrcnet bench driving` measures both), many times slower on others.
+        solver: solver such as "hybrid-6"; "" is the model's own.
+        units: number of recurrent units; None is the paper's number.
+        bfloat16: whether the head computes in bfloat16, with eight bits of mantissa: faster on processors that have
+            instructions for it (`lrcnet bench driving` measures both), many times slower on others.
         options: further arguments of the layer.
 
     Raises:
@@ -125,33 +125,33 @@ class Policy(nn.Module):
         self.head = dense(width, 1)
 
     def forward(self, frames: Tensor, dt: Tensor | None = None) -> Tensor:
-        """Curvature (batch, time), 1/m, of frames (batch, time, 48, 160, 3) as `normalise_frames` takes them."""
+        """Compute curvatures (batch, time), 1/m, from frames (batch, time, 48, 160, 3); see `normalise_frames`."""
         return self.run(frames, dt=dt)[0]
 
     def run(self, frames: Tensor, state: Any = None, *, dt: Tensor | None = None) -> tuple[Tensor, Any]:
-        """Curvature (batch, time), 1/m, and the layer's state afterwards, to go on from.
+        """Compute curvatures (batch, time), 1/m, and the layer's state afterwards, from which a later call continues.
 
         Args:
             frames: (batch, time, 48, 160, 3).
-            state: what an earlier call returned; None at the beginning of a drive.
-            dt: as the layer takes it.
+            state: state that an earlier call returned; None at the beginning of a drive.
+            dt: time steps, as the layer takes them.
         """
         if frames.ndim != 5:
             raise ValueError(f"frames must have shape (batch, time, 48, 160, 3), but have {tuple(frames.shape)}")
-        pictures = normalise_frames(frames).flatten(0, 1)
+        normalised = normalise_frames(frames).flatten(0, 1)
         if self._in_bfloat16:
             with torch.autocast(frames.device.type, torch.bfloat16):
-                features = self.conv(pictures)
+                features = self.conv(normalised)
         else:
-            features = self.conv(pictures)
+            features = self.conv(normalised)
         features = features.view(*frames.shape[:2], FEATURES)
-        # Autocast is for the convolutions, where the time goes; eight bits are not enough to steer by.
+        # Autocast is for the convolutions, which take most of the time; eight bits are not enough to steer with.
         with torch.autocast(frames.device.type, enabled=False):
             output, state = self.layer(features.to(self.head.weight.dtype), state, dt=dt)
             curvature: Tensor = self.head(output).squeeze(-1) * CURVATURE_PER_OUTPUT
         return curvature, state
 
     def step(self, frames: Tensor, state: Any = None) -> tuple[Tensor, Any]:
-        """Curvature (batch,), 1/m, of one moment's frames (batch, 48, 160, 3), and the state."""
+        """Compute curvatures (batch,), 1/m, from frames (batch, 48, 160, 3) of one step, and the state afterwards."""
         curvature, state = self.run(frames.unsqueeze(1), state)
         return curvature[:, 0], state

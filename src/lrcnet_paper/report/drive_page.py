@@ -137,7 +137,7 @@ def _player(replay: Replay) -> str:
             ("current-time", "time"),
             ("current-distance", "distance"),
             ("current-policy", "policy steers"),
-            ("current-expert", "expert would steer"),
+            ("current-expert", "expert's advice"),
             ("current-offset", "off the path"),
             ("current-speed", "speed"),
         )
@@ -177,7 +177,7 @@ def _map(road_map: charts.Map, replay: Replay, path: str) -> str:
         '<section class="maps"><figure id="map"><figcaption><span><b>Seen from above</b></span>'
         f'<span class="key"><i class="centre-line"></i>{path}</span>'
         '<span class="key"><i class="policy"></i>driven</span>'
-        '<span class="key"><i class="ahead"></i>still to drive</span></figcaption>'
+        '<span class="key"><i class="ahead"></i>ahead</span></figcaption>'
         f'<svg viewBox="{box}" role="img" aria-label="Map of the road and the driven path">'
         f'{paths}{start}<g class="car"><path d="{arrow}"/></g>{cross}</svg>'
         f'<p class="bar"><i style="width:{100 * road_map.bar_share:.2f}%"></i>'

@@ -82,7 +82,7 @@ def _attention(policy: Policy, name: str, provenance: Provenance, views: Mapping
                 f"grid-{kind}",
                 f"A view ({kind}) and the attention to it, without noise and with Gaussian noise of variance 0.1 and "
                 "0.2: VisualBackProp of the convolutions, and as a second opinion the integrated gradients of the "
-                f"steered curvature by Captum. {format_provenance(provenance)}.",
+                f"steered curvature by Captum. Weights: {format_provenance(provenance)}.",
                 "Three rows, one per variance of the noise: the camera's picture and two maps of the attention to it, "
                 "bright where the policy looks.",
                 draw_grid(views_with_noise.numpy(), maps),
@@ -109,7 +109,7 @@ def _noise(policy: Policy, name: str, provenance: Provenance, views: Mapping[str
             Picture(
                 "boxes",
                 "Similarity of the attention with and without noise: quartiles, median, whiskers, and the mean as "
-                f"a dot. {format_provenance(provenance)}.",
+                f"a dot. Weights: {format_provenance(provenance)}.",
                 "One panel of box plots for each kind of picture, with one box per variance of the noise.",
                 draw_boxes({name: plotted}),
             ),
@@ -128,7 +128,7 @@ def _roads(driven: Mapping[str, WatchedDrive], provenance: Provenance) -> Sectio
     picture = Picture(
         "roads",
         "Activity of neurons along closed-loop drives in our own world, seen from above; the dot is the start. "
-        f"{activity.RULE} {format_provenance(provenance)}.",
+        f"{activity.RULE} Weights: {format_provenance(provenance)}.",
         "One map of the driven road for each season and cell: a line coloured by the neuron's activity.",
         draw_roads({season: (one, provenance) for season, one in measured.items()}),
     )
@@ -150,7 +150,7 @@ def _correlations(driven: Mapping[str, WatchedDrive], provenance: Provenance) ->
                 ("neuron", "r", "turns"),
                 [(f"{i + 1}", float(r[i]), side(float(r[i]))) for i in order],
                 f"Mean of |r| over all {len(r)} neurons: {float(r.abs().mean()):.3f} ± {float(r.abs().std()):.3f}, "
-                f"over {one.metres:.0f} m. {format_provenance(provenance)}.",
+                f"over {one.metres:.0f} m. Weights: {format_provenance(provenance)}.",
             )
         )
     return Section("correlation", "Which neurons follow the road", tables)

@@ -135,7 +135,7 @@ def _input_table(inputs: Mapping[str, Tensor], sensors: Sequence[str], weights: 
         ("input", *inputs),
         [(names[i], *(100 * float(parts[i]) for parts in inputs.values())) for i in order],
         "The share of an input is the part of the logit, to first order, that would be lost if the input stayed at its "
-        f"mean; each column adds up to 100 over all {count} inputs. {weights}.",
+        f"mean; each column adds up to 100 over all {count} inputs. Weights: {weights}.",
     )
 
 
@@ -156,7 +156,7 @@ def _marks(recorded: Trace, events: Tensor, label: str, weights: str, *, timed: 
             ("quantity", *PLACES),
             rows,
             "In brackets: the rank-biserial correlation, +1 if the value is always larger there, -1 if it is always "
-            f"smaller, 0 if it does not separate the label at all. {weights}.",
+            f"smaller, 0 if it does not separate the label at all. Weights: {weights}.",
         )
     ]
     if "time_constant" in quantities:

@@ -21,7 +21,7 @@ from .task import DataPath, Recipe, Samples, Task
 POINTS = 1000
 WINDOW = 16
 BATCH = 16
-# The paper gives 1000, 2000 and 4000 without saying which system got which.
+# The paper states 1000, 2000 and 4000 without assigning them to the systems.
 ITERATIONS = 2000
 
 # x, y -> dx/dt, dy/dt, by arithmetic that floats and tensors share.

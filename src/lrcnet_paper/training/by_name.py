@@ -56,8 +56,9 @@ def train(
         `train("neural-ode", "lrc-s", variant="duffing", iterations=4000)` is the call behind
         `lrcnet train neural-ode --variant duffing --model lrc-s --iterations 4000`.
     """
-    found = find(task, variant)
-    spec = RunSpec(found.name, found.variant, model, schedule=schedule or found.recipe.schedule, **settings)
+    description = find(task, variant)
+    schedule = schedule or description.recipe.schedule
+    spec = RunSpec(description.name, description.variant, model, schedule=schedule, **settings)
     if not search_rate:
         folder = Path(out or Path(RUNS_FOLDER) / spec.folder_name())
         _check_resume(folder, resume)
@@ -76,6 +77,6 @@ def train(
 def _check_resume(folder: Path, resume: bool | None) -> None:
     exists = read_spec(folder) is not None
     if resume is True and not exists:
-        raise ValueError(f"--resume needs a run to go on with, but there is none in {folder}; leave --resume out")
+        raise ValueError(f"--resume needs a run to continue, but there is none in {folder}; leave --resume out")
     if resume is False and exists:
         raise ValueError(f"--no-resume was given, but there is a run in {folder}; choose another folder with --out")

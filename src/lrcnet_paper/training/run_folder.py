@@ -43,7 +43,7 @@ def claim(folder: Path, spec: RunSpec, resolved: dict[str, Any]) -> None:
     """Make a folder the folder of this run, or check that it already is.
 
     Raises:
-        ValueError: if it holds another run; the message says what differs.
+        ValueError: if it holds another run; the message names the differences.
     """
     folder.mkdir(parents=True, exist_ok=True)
     remove_leftovers(folder)

@@ -6,7 +6,16 @@ import pytest
 import torch
 
 from lrcnet_paper.driving import STEP, Camera, State, World, roads_from_curvature, sample_appearances
-from lrcnet_paper.driving.camera import _COLUMN, _ROW, CAMERA_AHEAD, CAMERA_HEIGHT, FOCAL, HORIZON, _fraction_, _painted
+from lrcnet_paper.driving.camera import (
+    _COLUMN,
+    _ROW,
+    CAMERA_AHEAD,
+    CAMERA_HEIGHT,
+    FOCAL,
+    HORIZON,
+    _fraction_,
+    _painted_share,
+)
 
 
 def place(arc: float, offset: float = 0.0, heading: float = 0.0, batch: int = 1) -> State:
@@ -110,8 +119,8 @@ def test_worn_paint_is_fainter_and_snow_covers_the_road() -> None:
 
 def test_dashes_cover_a_third_of_the_line_in_the_distance() -> None:
     way = torch.arange(0, 90, 0.5)
-    assert torch.allclose(_painted(way, torch.tensor(9.0)), torch.tensor(1 / 3))
-    assert _painted(torch.tensor([1.5, 6.0]), torch.tensor(0.1)).tolist() == pytest.approx([1.0, 0.0], abs=1e-4)
+    assert torch.allclose(_painted_share(way, torch.tensor(9.0)), torch.tensor(1 / 3))
+    assert _painted_share(torch.tensor([1.5, 6.0]), torch.tensor(0.1)).tolist() == pytest.approx([1.0, 0.0], abs=1e-4)
 
 
 def test_the_picture_moves_smoothly() -> None:

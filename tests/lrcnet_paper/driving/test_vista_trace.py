@@ -105,9 +105,9 @@ def test_a_corrupt_file_is_named(trace: Path, tmp_path: Path, name: str, text: s
 def test_a_region_outside_the_picture_is_named(trace: Path, tmp_path: Path) -> None:
     broken = copy(trace, tmp_path / "broken")
     params = (broken / "params.xml").read_text()
-    told = ",".join(str(number) for number in ROI)
-    (broken / "params.xml").write_text(params.replace(told, "0,0,48,9999"))
-    with pytest.raises(ValueError, match=r"roi in params.xml must be top, left, bottom, right within the picture"):
+    region = ",".join(str(number) for number in ROI)
+    (broken / "params.xml").write_text(params.replace(region, "0,0,48,9999"))
+    with pytest.raises(ValueError, match=r"roi in params.xml must be top, left, bottom, right within the frame"):
         open_trace(broken)
 
 

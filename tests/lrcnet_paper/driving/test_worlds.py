@@ -115,9 +115,9 @@ def test_names_seasons_and_traces_are_checked() -> None:
         make_world("mars", [1])
     with pytest.raises(ValueError, match="CarRacing has no winter"):
         make_world("carracing", [1], season="winter")
-    with pytest.raises(ValueError, match="traces are VISTA's, but name is 'own'"):
+    with pytest.raises(ValueError, match="only VISTA takes traces, but name is 'own'"):
         make_world("own", [1], traces=["somewhere"])
-    with pytest.raises(ValueError, match="a trace per seed, but there are 1 and 2"):
+    with pytest.raises(ValueError, match="one trace per seed, but there are 1 traces and 2 seeds"):
         make_world("vista", [1, 2], traces=["somewhere"])
 
 

@@ -52,7 +52,7 @@ def test_a_box_is_what_matplotlib_draws() -> None:
         theirs, ours = boxplot_stats(values.numpy())[0], box(values)
         for name, own in (("whislo", "low"), ("q1", "first_quartile"), ("med", "median"), ("whishi", "high")):
             assert getattr(ours, own) == pytest.approx(theirs[name])
-    with pytest.raises(ValueError, match="one number at least"):
+    with pytest.raises(ValueError, match="at least one number"):
         box([])
 
 
@@ -72,5 +72,5 @@ def test_gradient_attention_is_a_map(frames: Tensor) -> None:
 
 
 def test_bad_frames_are_named() -> None:
-    with pytest.raises(ValueError, match=r"must have shape \(picture, 48, 160, 3\)"):
+    with pytest.raises(ValueError, match=r"must have shape \(frame, 48, 160, 3\)"):
         attention(Policy("gru"), torch.zeros(48, 160, 3))

@@ -37,7 +37,7 @@ def test_what_stands_still_correlates_with_nothing() -> None:
     assert correlation(still, torch.arange(9.0)).tolist() == [0.0, 1.0]
     assert correlation(still, torch.ones(9)).tolist() == [0.0, 0.0]
     assert swings(still, 100.0).tolist() == [0.0, 10.0]
-    with pytest.raises(ValueError, match="two moments or more"):
+    with pytest.raises(ValueError, match="the same number of time steps, at least two, but have 1 and 1"):
         correlation(still[:1], torch.ones(1))
 
 

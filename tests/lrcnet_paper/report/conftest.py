@@ -1,4 +1,4 @@
-"""What the tests of pages share: the paper's made-up runs, and a browser."""
+"""Fixtures shared by the tests of pages: synthetic runs of the whole paper, and a browser."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ ARGUMENTS = [
 
 
 def refuse(reason):
-    """A skip, except where everything must be there: then a failure."""
+    """Skip the test, or fail it where CI requires that every test runs."""
     if os.environ.get("CI") == "true":
         pytest.fail(f"with CI=true the browser tests must run, but {reason}")
     pytest.skip(reason)
@@ -43,7 +43,7 @@ def browser():
 
 @pytest.fixture
 def open_page(browser):
-    """Opens a page offline; anything on the console, and any request beside the page's own, fails the test."""
+    """Open a page offline; any console message and any request other than the page itself fails the test."""
     contexts, complaints = [], []
 
     def open_at(page, width=1280, scheme="light", **options):

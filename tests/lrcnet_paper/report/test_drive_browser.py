@@ -1,9 +1,9 @@
-"""The page of a drive in a real browser: it plays, pauses, is scrubbed, and fits on phone, desk and paper."""
+"""The page of a drive in a real browser: it plays, pauses, follows the slider, and fits on phone, desk and paper."""
 
 from pathlib import Path
 
 import pytest
-from driven import made_up, smoke_policy
+from synthetic_drives import smoke_policy, synthetic_replay
 from test_report_browser import CONTRAST
 
 from lrcnet_paper.driving import LEFT_ROAD
@@ -21,7 +21,7 @@ def page(tmp_path_factory):
     folder = tmp_path_factory.mktemp("drive")
     with pytest.MonkeyPatch.context() as patch:
         trained = load_trained(smoke_policy(folder, patch))
-    replay = made_up(STEPS, status=LEFT_ROAD, neurons=19)
+    replay = synthetic_replay(STEPS, status=LEFT_ROAD, neurons=19)
     return write_drive(trained, replay, Setting("own", "winter", 7, 0.1, 3), folder / "drive.html")
 
 

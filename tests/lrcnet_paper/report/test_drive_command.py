@@ -1,11 +1,11 @@
-"""`lrcnet drive`: one line about the drive, one page, and one clear sentence for what cannot be driven."""
+"""`lrcnet drive`: one line about the drive, one page, and one clear sentence for each refusal."""
 
 import sys
 from pathlib import Path
 
 import pytest
 import torch
-from driven import smoke_policy
+from synthetic_drives import smoke_policy
 
 from lrcnet.cli import main
 
@@ -17,7 +17,7 @@ def folder(tmp_path_factory):
 
 
 def refused(capsys, *words):
-    """The sentence in which a command line is refused."""
+    """Return the sentence with which a command line is refused."""
     assert main(["drive", *map(str, words)]) == 1
     shown = capsys.readouterr().err
     assert shown.startswith("lrcnet drive: ")

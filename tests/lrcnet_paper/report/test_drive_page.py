@@ -1,4 +1,4 @@
-"""The page of a drive as text: what it holds, what it leaves out, how large it is."""
+"""The page of a drive as text: its content, its omissions and its size."""
 
 import base64
 import io
@@ -7,8 +7,8 @@ import re
 
 import numpy as np
 import pytest
-from driven import made_up, smoke_policy
 from PIL import Image
+from synthetic_drives import smoke_policy, synthetic_replay
 
 from lrcnet_paper.driving import LEFT_ROAD
 from lrcnet_paper.report import drive_charts as charts
@@ -25,16 +25,16 @@ def trained(tmp_path_factory):
         return load_trained(smoke_policy(tmp_path_factory.mktemp("policy"), patch))
 
 
-def written(trained, replay, tmp_path, setting=SETTING):
+def page_text(trained, replay, tmp_path, setting=SETTING):
     return write_drive(trained, replay, setting, tmp_path / "drive.html").read_text()
 
 
-def decoded(address):
+def decode(address):
     return np.asarray(Image.open(io.BytesIO(base64.b64decode(address.split(",")[1]))))
 
 
 def test_it_says_where_it_comes_from(trained, tmp_path):
-    page = written(trained, made_up(), tmp_path)
+    page = page_text(trained, synthetic_replay(), tmp_path)
     for words in ("LRCU-S", "best.ckpt", "seed 0", "validation loss", "winter", "road 7", "variance 0.1", "torch 2."):
         assert words in page, words
     assert str(tmp_path) not in page
@@ -42,7 +42,7 @@ def test_it_says_where_it_comes_from(trained, tmp_path):
 
 
 def test_a_trace_of_ones_own_has_its_own_road_and_season(trained, tmp_path):
-    page = written(trained, made_up(), tmp_path, Setting("vista", "winter", 7, 0.0, 3, trace="devens"))
+    page = page_text(trained, synthetic_replay(), tmp_path, Setting("vista", "winter", 7, 0.0, 3, trace="devens"))
     assert "VISTA, trace devens; season: as recorded; no noise" in page
     assert "recorded path" in page
     assert "winter" not in page
@@ -50,25 +50,25 @@ def test_a_trace_of_ones_own_has_its_own_road_and_season(trained, tmp_path):
 
 
 def test_nothing_is_loaded_from_anywhere(trained, tmp_path):
-    page = written(trained, made_up(), tmp_path)
+    page = page_text(trained, synthetic_replay(), tmp_path)
     assert not re.findall(r'(?:src|href)="(?!data:|#)', page)
     assert "http" not in re.sub(r"base64,[^\"]*", "", page)
 
 
 def test_a_crash_is_marked_and_an_arrival_is_not(trained, tmp_path):
-    crash = written(trained, made_up(status=LEFT_ROAD), tmp_path)
+    crash = page_text(trained, synthetic_replay(status=LEFT_ROAD), tmp_path)
     assert "Left the road after" in crash
     assert "more than 2 m away from the expert" in crash
     assert crash.count('class="crash"') == 2
-    arrival = written(trained, made_up(), tmp_path)
+    arrival = page_text(trained, synthetic_replay(), tmp_path)
     assert "Arrived after" in arrival
     assert 'class="crash"' not in arrival
 
 
 def test_the_numbers_are_the_drives(trained, tmp_path):
-    replay = made_up()
+    replay = synthetic_replay()
     replay.speed[3] = np.nan
-    page = written(trained, replay, tmp_path)
+    page = page_text(trained, replay, tmp_path)
     data = json.loads(re.search(r'id="data">(.*?)</script>', page).group(1))
     np.testing.assert_allclose(data["action"], replay.action, atol=1e-5)
     assert data["speed"][2:5] == [12.0, None, 12.0]
@@ -76,13 +76,13 @@ def test_the_numbers_are_the_drives(trained, tmp_path):
 
 
 def test_without_attention_there_is_no_switch_for_it(trained, tmp_path):
-    page = written(trained, made_up(with_attention=False), tmp_path)
+    page = page_text(trained, synthetic_replay(with_attention=False), tmp_path)
     assert 'id="attention"' not in page
     assert 'class="attention-sheet"' not in page
 
 
 def test_half_a_minute_of_noise_stays_below_six_megabytes(trained, tmp_path):
-    replay = made_up(900, neurons=38)
+    replay = synthetic_replay(900, neurons=38)
     generator = np.random.default_rng(0)
     replay.frames[:] = generator.normal(128, 80, replay.frames.shape).clip(0, 255)
     replay.attention[:] = generator.integers(0, 256, replay.attention.shape)
@@ -94,7 +94,7 @@ def test_frames_stand_on_the_sheets_in_order():
     bright = np.arange(0, 250, dtype=np.uint8)
     found = pictures.sheets(np.broadcast_to(bright[:, None, None, None], (250, 48, 160, 3)).copy())
     assert len(found) == 2
-    first, second = map(decoded, found)
+    first, second = map(decode, found)
     assert first.shape == (20 * 48, 10 * 160, 3)
     assert abs(int(first[48 + 24, 3 * 160 + 80, 0]) - 13) <= 2
     assert abs(int(second[24, 80, 0]) - 200) <= 2
@@ -102,7 +102,7 @@ def test_frames_stand_on_the_sheets_in_order():
 
 def test_each_neuron_is_coloured_within_its_own_range():
     values = np.array([[0.0, -5.0, 1.0], [1.0, 5.0, 1.0]])
-    found = decoded(pictures.colour_rows(values))
+    found = decode(pictures.colour_rows(values))
     assert found.shape == (3 * pictures.ROW_PIXELS, 2, 3)
     dark, light = [0x00, 0x22, 0x4E], [0xFE, 0xE8, 0x38]
     assert found[0].tolist() == found[pictures.ROW_PIXELS].tolist() == [dark, light]

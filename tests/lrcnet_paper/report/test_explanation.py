@@ -1,4 +1,4 @@
-"""`lrcnet explain --html` on run folders as training writes them: what the page says, and what it refuses."""
+"""`lrcnet explain --html` on run folders as training writes them: the content of the page, and its refusals."""
 
 import re
 
@@ -18,7 +18,7 @@ from lrcnet_paper.training.trained_network import load_trained
 
 
 def run_folder(place, task, variant, model, *, done=3, budget="smoke", options=None):
-    """A run of tiny networks, as if it had been trained."""
+    """Write the run folder of a tiny network, as training would."""
     schedule = find(task, variant).recipe.schedule
     spec = RunSpec(task, variant, model, budget=budget, schedule=schedule, options=options or {})
     torch.manual_seed(0)
@@ -34,7 +34,7 @@ def run_folder(place, task, variant, model, *, done=3, budget="smoke", options=N
 
 @pytest.fixture(scope="module")
 def small_split():
-    """Sequences like those of person activity, in which the fifth label comes and goes."""
+    """Sequences like those of person activity, in which the fifth label begins and ends."""
     torch.manual_seed(1)
     y = torch.randint(0, 7, (12, 4)).repeat_interleave(8, 1)
     return Samples(torch.randn(12, 32, 7), None, y)

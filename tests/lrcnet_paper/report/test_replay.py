@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from driven import made_up
+from synthetic_drives import synthetic_replay
 
 from lrcnet.errors import DivergenceError
 from lrcnet_paper.driving import ARRIVED, LEFT_ROAD, RUNNING, TURNED_AWAY, World, drive
@@ -74,7 +74,7 @@ def test_a_long_drive_has_fewer_pictures_per_second(policy, monkeypatch):
     ],
 )
 def test_the_ending_is_told_in_words(status, words, crashed):
-    replay = made_up(status=status)
+    replay = synthetic_replay(status=status)
     assert replay.ending == f"{words} {replay.distance[-1]:.0f} m"
     assert replay.crashed is crashed
 

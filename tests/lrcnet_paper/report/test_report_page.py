@@ -1,4 +1,4 @@
-"""The pages, as far as they can be judged without a browser."""
+"""The pages of `lrcnet report`, tested without a browser."""
 
 import re
 from html.parser import HTMLParser
@@ -16,7 +16,7 @@ VOID = {"meta", "link", "br", "img", "use", "path", "rect"}
 
 
 class Outline(HTMLParser):
-    """Collects ids and references, and checks that elements close in order."""
+    """Collect ids and references, and check that elements close in order."""
 
     def __init__(self):
         super().__init__()
@@ -92,7 +92,7 @@ def test_pictures_follow_the_pages_colours(html):
 
 
 def test_the_page_says_how_the_runs_were_made(html):
-    assert "made up by a test" in html, "the machine"
+    assert "a test made these runs up" in html, "the machine"
     assert "lrcnet train person --model lrcu-s" in html
     assert "lrcnet reproduce --budget paper" in html
 

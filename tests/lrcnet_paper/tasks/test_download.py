@@ -29,7 +29,7 @@ def zipped(**files: bytes) -> bytes:
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """Serves a few fixed answers and counts what was asked for."""
+    """Serves a few fixed answers and records the requests."""
 
     pages: dict[str, bytes] = {}  # noqa: RUF012
     asked: list[str] = []  # noqa: RUF012
@@ -43,7 +43,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
-        # A transfer that breaks off: half of what the header promised, then the connection closes.
+        # A transfer that breaks off: half of the bytes that the header states, then the connection closes.
         self.wfile.write(content[: len(content) // 2] if "broken" in self.path else content)
 
     def log_message(self, *args):
@@ -198,8 +198,8 @@ def test_what_a_killed_download_left_is_removed_after_a_day(offer, tmp_path):
     # A slow download changes its file, not its folder.
     os.utime(tmp_path / "mnist/.downloading-killed/file.bin", (long_ago, long_ago))
     download.get("psmnist", tmp_path, progress=False)
-    found = sorted(path.name for path in (tmp_path / "mnist").iterdir())
-    assert found == [".downloading-alive", "file.bin"]
+    names = sorted(path.name for path in (tmp_path / "mnist").iterdir())
+    assert names == [".downloading-alive", "file.bin"]
 
 
 @pytest.fixture
@@ -244,12 +244,12 @@ def test_the_list_shows_sizes_home_pages_and_what_can_be_read(two_folders, capsy
     assert "variants that can be read: none\n" in psmnist
 
 
-@pytest.mark.parametrize(("gone", "progress"), [("pooch", False), ("tqdm", True)])
-def test_missing_library_is_named(offer, tmp_path, monkeypatch, gone, progress):
+@pytest.mark.parametrize(("missing", "progress"), [("pooch", False), ("tqdm", True)])
+def test_missing_library_is_named(offer, tmp_path, monkeypatch, missing, progress):
     offer("/good.bin")
     real = download.importlib.util.find_spec
-    monkeypatch.setattr(download.importlib.util, "find_spec", lambda name: None if name == gone else real(name))
-    with pytest.raises(ImportError, match=rf"downloading needs {gone}; install with `pip install lrcnet\[data\]`"):
+    monkeypatch.setattr(download.importlib.util, "find_spec", lambda name: None if name == missing else real(name))
+    with pytest.raises(ImportError, match=rf"downloading needs {missing}; install with `pip install lrcnet\[data\]`"):
         download.get("psmnist", tmp_path, progress=progress)
     assert everything_in(tmp_path) == []
 

@@ -48,19 +48,19 @@ def ranks_file(path, **changed):
 
 @pytest.mark.parametrize("name", ["aclImdb_v1.tar.gz", "aclImdb_labeled.tar.xz", "aclImdb"])
 def test_texts_are_read_packed_and_unpacked(imdb_folder, name):
-    found = read_texts(imdb_folder(name), WORD_INDEX)
+    reviews = read_texts(imdb_folder(name), WORD_INDEX)
     for split in ("train", "test"):
-        assert lists(found[split]) == RANKS[split]
-        assert found[split].labels.tolist() == LABELS[split]
+        assert lists(reviews[split]) == RANKS[split]
+        assert reviews[split].labels.tolist() == LABELS[split]
 
 
 def test_encoded_files_give_what_the_texts_give(imdb_folder, tmp_path):
     texts = read_texts(imdb_folder(), WORD_INDEX)
-    for found in (read_keras(keras_file(tmp_path / "k.npz")), read_ranks(ranks_file(tmp_path / "r.npz"))):
+    for reviews in (read_keras(keras_file(tmp_path / "k.npz")), read_ranks(ranks_file(tmp_path / "r.npz"))):
         for split in ("train", "test"):
-            assert lists(found[split]) == lists(texts[split])
-            np.testing.assert_array_equal(found[split].labels, texts[split].labels)
-            np.testing.assert_array_equal(imdb.encode(found[split]), imdb.encode(texts[split]))
+            assert lists(reviews[split]) == lists(texts[split])
+            np.testing.assert_array_equal(reviews[split].labels, texts[split].labels)
+            np.testing.assert_array_equal(imdb.encode(reviews[split]), imdb.encode(texts[split]))
 
 
 def test_only_the_blank_and_punctuation_separate_words():

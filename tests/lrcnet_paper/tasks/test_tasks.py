@@ -249,5 +249,5 @@ def test_import_is_light():
         "print([m for m in ('pooch', 'tqdm', 'scipy', 'requests', 'pandas') if m in sys.modules])"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    # torch itself may bring tqdm along; what matters is that these modules do not.
+    # torch itself may import tqdm; these modules must not.
     assert set(eval(result.stdout)) <= {"tqdm"}

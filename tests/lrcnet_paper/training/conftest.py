@@ -48,7 +48,7 @@ def person_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def start() -> Iterator[Start]:
-    """Start `lrcnet train ...` as a process; what is left of it is killed at the end."""
+    """Start `lrcnet train ...` as a process; processes that still run are killed at the end."""
     processes: list[subprocess.Popen[str]] = []
 
     def begin(*words: object, **environment: str) -> "subprocess.Popen[str]":

@@ -1,4 +1,4 @@
-"""One run: what it writes, what it reports, and how it refuses."""
+"""One run: the files it writes, the numbers it reports, and the mistakes it refuses."""
 
 import contextlib
 import csv
@@ -142,11 +142,11 @@ def test_a_nan_loss_stops_the_run_and_says_so(tmp_path, person_data, monkeypatch
     from lrcnet_paper.training.problems import sequences
 
     spec = CLEAN.with_(epochs=5)
-    honest, calls = sequences.SequenceProblem.loss, []
+    original, calls = sequences.SequenceProblem.loss, []
 
     def loss(self, network, batch):
         calls.append(1)
-        value = honest(self, network, batch)
+        value = original(self, network, batch)
         return value * math.nan if len(calls) > 6 else value
 
     monkeypatch.setattr(sequences.SequenceProblem, "loss", loss)
@@ -168,10 +168,10 @@ def test_weights_that_are_not_finite_are_never_saved(tmp_path, monkeypatch):
 
     monkeypatch.setattr(trajectories, "EVERY", 2)
     monkeypatch.setattr(trajectories, "SHOWN_AT", (2, 4, 6))
-    honest = fit.train_steps
+    original = fit.train_steps
 
     def train_steps(fabric, problem, model, *rest, stop, **options):
-        sums = honest(fabric, problem, model, *rest, stop=stop, **options)
+        sums = original(fabric, problem, model, *rest, stop=stop, **options)
         if stop == 6:  # as a last step with a huge gradient would leave them
             next(model.parameters()).data.fill_(math.nan)
         return sums
@@ -184,7 +184,7 @@ def test_weights_that_are_not_finite_are_never_saved(tmp_path, monkeypatch):
     last = torch.load(folder / LAST, weights_only=True)
     assert last["done"] == 4
     assert all(value.isfinite().all() for value in last["model"].values())
-    # What was reached before stands.
+    # The errors before the divergence are kept.
     errors = [float(row["test_mean_absolute_error"]) for row in rows(folder)]
     result = Result.read(folder)
     assert (result.status, result.epochs) == ("diverged", 4)
@@ -202,8 +202,8 @@ def test_rows_are_logged_before_and_the_best_weights_read_after_they_are_saved(t
     from lrcnet_paper.training import checkpoint, loggers
 
     happened = []
-    for place, name in ((checkpoint, "save_best"), (checkpoint, "save_last"), (checkpoint, "load_best")):
-        note_calls(monkeypatch, place, name, happened)
+    for owner, name in ((checkpoint, "save_best"), (checkpoint, "save_last"), (checkpoint, "load_best")):
+        note_calls(monkeypatch, owner, name, happened)
     note_calls(monkeypatch, Fabric, "barrier", happened)
     note_calls(monkeypatch, loggers.Loggers, "log", happened)
     run(CLEAN.with_(epochs=1), tmp_path, person_data)
@@ -211,9 +211,9 @@ def test_rows_are_logged_before_and_the_best_weights_read_after_they_are_saved(t
     assert happened == ["barrier", "log", "save_best", "save_last", "barrier", "load_best", "barrier"]
 
 
-def note_calls(monkeypatch, place, name, happened):
-    honest = getattr(place, name)
-    monkeypatch.setattr(place, name, lambda *words, **more: (happened.append(name), honest(*words, **more))[1])
+def note_calls(monkeypatch, owner, name, happened):
+    original = getattr(owner, name)
+    monkeypatch.setattr(owner, name, lambda *words, **more: (happened.append(name), original(*words, **more))[1])
 
 
 def test_damaged_checkpoints_fall_back_or_say_so(tmp_path, person_data, caplog):

@@ -21,12 +21,12 @@ ODE = RunSpec("neural-ode", "spiral", "lrc-s", iterations=4)
 def test_only_what_is_missing_is_run(tmp_path, monkeypatch):
     specs = [ODE.with_(seed=seed) for seed in (0, 1, 0)]
     first = run_all(specs[:1], tmp_path, progress=False)
-    ran, honest = [], Fit.run
-    monkeypatch.setattr(Fit, "run", lambda self: ran.append(self.spec.seed) or honest(self))
-    told = []
-    results = run_all(specs, tmp_path, progress=False, on_result=lambda spec, result: told.append(spec.seed))
+    ran, original = [], Fit.run
+    monkeypatch.setattr(Fit, "run", lambda self: ran.append(self.spec.seed) or original(self))
+    reported = []
+    results = run_all(specs, tmp_path, progress=False, on_result=lambda spec, result: reported.append(spec.seed))
     assert ran == [1]
-    assert told == [0, 1]
+    assert reported == [0, 1]
     assert [result.seed for result in results] == [0, 1]
     assert results[0] == first[0]
 
@@ -34,10 +34,10 @@ def test_only_what_is_missing_is_run(tmp_path, monkeypatch):
 def test_a_run_that_diverges_does_not_stop_the_others(tmp_path, monkeypatch):
     from lrcnet_paper.training.problems import trajectories
 
-    honest = trajectories.TrajectoryProblem.loss
+    original = trajectories.TrajectoryProblem.loss
 
     def loss(self, network, batch):
-        value = honest(self, network, batch)
+        value = original(self, network, batch)
         return value * float("nan") if self.settings.seed == 0 else value
 
     monkeypatch.setattr(trajectories.TrajectoryProblem, "loss", loss)
@@ -52,10 +52,10 @@ def test_a_run_that_must_be_left_out_does_not_stop_the_others(tmp_path, monkeypa
     run(longer.with_(iterations=3), tmp_path, progress=False)
     # Killed before its end: the checkpoint knows the length, and no result does.
     (tmp_path / longer.folder_name() / "result.json").unlink()
-    told = []
+    reported = []
     with lock_folder(tmp_path / busy.folder_name()), pytest.raises(RunsLeftError) as caught:
-        run_all([busy, longer, good], tmp_path, progress=False, on_result=lambda spec, result: told.append(spec))
-    assert told == [good]
+        run_all([busy, longer, good], tmp_path, progress=False, on_result=lambda spec, result: reported.append(spec))
+    assert reported == [good]
     said = str(caught.value)
     assert said.startswith(f"2 of 3 runs were left out, the others are done: {busy.folder_name()} (another process is")
     assert f"{longer.folder_name()} (the run in" in said
@@ -163,9 +163,9 @@ def test_a_killed_worker_and_a_lost_node_cost_only_time(tmp_path, monkeypatch):
         events.append(f"killed {len(workers)}")
         stamp = (files[1] / "last.ckpt").stat().st_mtime_ns
         wait_for(lambda: (files[1] / "last.ckpt").stat().st_mtime_ns != stamp)
-        gone = [place for place in files if not (place / "result.json").exists()]
+        unfinished = [folder for folder in files if not (folder / "result.json").exists()]
         cluster.remove_node(third, allow_graceful=False)
-        events.append(f"removed a node with {len(gone)} runs to do")
+        events.append(f"removed a node with {len(unfinished)} runs to do")
 
     thread = threading.Thread(target=disturb)
     thread.start()
@@ -193,12 +193,12 @@ def wait_for(condition, seconds=240.0):
 def holders(folder) -> list[int]:
     """Processes that have a run's lock open."""
     lock = str(folder / ".lock")
-    found = []
+    numbers = []
     for process in filter(str.isdecimal, os.listdir("/proc")):
         try:
             links = [os.readlink(f"/proc/{process}/fd/{name}") for name in os.listdir(f"/proc/{process}/fd")]
         except OSError:
             continue
         if lock in links and int(process) != os.getpid():
-            found.append(int(process))
-    return found
+            numbers.append(int(process))
+    return numbers

@@ -101,8 +101,8 @@ def test_loggers_get_the_rows_and_the_outcome_of_the_run(tmp_path, monkeypatch):
 
     monkeypatch.setattr(loggers, "_make_logger", lambda name, folder, spec: Recorder())
     spec = RunSpec("person", "coarse", "gru")
-    with loggers.Loggers(("wandb",), tmp_path, spec) as told:
-        told.log({"epoch": 3, "train_loss": 0.5}, "epoch")
+    with loggers.Loggers(("wandb",), tmp_path, spec) as chosen:
+        chosen.log({"epoch": 3, "train_loss": 0.5}, "epoch")
     with pytest.raises(KeyError), loggers.Loggers(("wandb",), tmp_path, spec):
         raise KeyError
     assert calls == ["gru", (3, {"train_loss": 0.5}), "success", "gru", "failed"]

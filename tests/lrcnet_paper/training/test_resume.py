@@ -76,7 +76,7 @@ def test_a_run_killed_inside_a_checkpoint_write_ends_like_an_undisturbed_one(sta
     kill_inside_a_write(start, words, tmp_path / "killed", ".last.ckpt.*.part")
     finish(start, words, tmp_path / "killed")
     same_numbers(tmp_path / "whole", tmp_path / "killed")
-    assert not list((tmp_path / "killed").glob(".*.part")), "what the kill left behind is cleared away"
+    assert not list((tmp_path / "killed").glob(".*.part")), "the temporary files of the kill are deleted"
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""`lrcnet train`: what it prints, what it refuses, and in how many words."""
+"""`lrcnet train`: its output, and one line for every mistake."""
 
 import sys
 
@@ -25,7 +25,7 @@ def test_a_run_prints_its_numbers_and_the_same_command_again_reads_them(tmp_path
         (["--model", "rnn"], "model must be one of"),
         (["--variant", "pendulum"], "variant of neural-ode must be one of"),
         (["--solver", "hybrid-1"], "solver"),
-        (["--resume"], "--resume needs a run to go on with"),
+        (["--resume"], "--resume needs a run to continue"),
         (["--option", "units"], "--option must be NAME=VALUE"),
         (["--option", "colour=red"], "colour"),
         (["--search-lr", "--lr", "1"], "leave one of them out"),
@@ -75,8 +75,8 @@ def test_the_search_takes_the_rate_of_least_validation_loss(tmp_path, capsys, pe
     ]  # fmt: skip
     assert main(command) == 0
     printed = capsys.readouterr().out
-    told = [line.split() for line in printed.splitlines() if line.startswith("learning rate")]
-    losses = {words[2].rstrip(":"): float(words[-1]) for words in told}
+    rates = [line.split() for line in printed.splitlines() if line.startswith("learning rate")]
+    losses = {words[2].rstrip(":"): float(words[-1]) for words in rates}
     assert list(losses) == ["0.0001", "0.001", "0.01"]
     shown = next(float(line.split()[-1]) for line in printed.splitlines() if line.startswith("validation_loss"))
     assert shown == pytest.approx(min(losses.values()), abs=1e-3)

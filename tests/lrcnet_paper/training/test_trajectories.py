@@ -1,4 +1,4 @@
-"""Windows of a trajectory: what a training iteration of the Neural-ODE task draws."""
+"""The windows of a trajectory that a training iteration of the Neural-ODE task draws."""
 
 import pytest
 import torch

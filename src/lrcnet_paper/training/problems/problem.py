@@ -1,6 +1,6 @@
 """The contract between a training loop and a task: batches, the loss of a batch, and the evaluation of a network.
 
-Random numbers are a function of the seed and of the position in the run, never of what ran before: a resumed run draws
+Random numbers are a function of the seed and of the position in the run, never of earlier draws: a resumed run draws
 the same numbers as an uninterrupted one.
 """
 

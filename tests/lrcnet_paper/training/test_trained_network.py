@@ -1,4 +1,4 @@
-"""A trained network comes back from its folder as it was, and what cannot be loaded says why."""
+"""A trained network is loaded from its folder unchanged; a folder that cannot be loaded is explained."""
 
 import pytest
 import torch

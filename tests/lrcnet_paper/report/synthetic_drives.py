@@ -1,4 +1,4 @@
-"""Drives for the tests of `lrcnet drive`: a policy of one epoch, and replays without driving."""
+"""Drives for the tests of `lrcnet drive`: a policy trained for one epoch, and replays made without driving."""
 
 import math
 
@@ -9,7 +9,7 @@ from lrcnet_paper.report.replay import Replay
 
 
 def smoke_policy(folder, monkeypatch):
-    """A policy trained for seconds; the folder of its run."""
+    """Train a policy for some seconds and return the folder of its run."""
     from lrcnet_paper import training
     from lrcnet_paper.tasks.driving import recording
 
@@ -29,8 +29,8 @@ def smoke_policy(folder, monkeypatch):
     return folder / "runs" / spec.folder_name()
 
 
-def made_up(steps=120, *, status=ARRIVED, with_attention=True, neurons=5, seed=0):
-    """A drive around a bend: pictures are grey and brighter from one to the next, attention is on their left half."""
+def synthetic_replay(steps=120, *, status=ARRIVED, with_attention=True, neurons=5, seed=0):
+    """Return a drive around a bend: grey frames, each brighter than the one before, with attention on the left half."""
     every, chance = 2, np.random.default_rng(seed)
     count = -(-steps // every)
     bright = np.linspace(40, 220, count).round().astype(np.uint8)
