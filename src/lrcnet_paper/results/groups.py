@@ -9,11 +9,11 @@ from lrcnet_paper.results.estimate import Estimate, mean_over_seeds
 from lrcnet_paper.results.finished_run import FinishedRun
 from lrcnet_paper.training.budgets import CUSTOM
 from lrcnet_paper.training.change import Change
-from lrcnet_paper.training.spec import RunSpec
+from lrcnet_paper.training.spec import HasRunSpec, RunSpec
 
 
 @dataclass(frozen=True)
-class Group:
+class Group(HasRunSpec):
     """Runs that differ in nothing but their seed.
 
     Attributes:
@@ -25,26 +25,6 @@ class Group:
     spec: RunSpec
     epochs: int
     runs: tuple[FinishedRun, ...]
-
-    @property
-    def task(self) -> str:
-        """The task's name."""
-        return self.spec.task
-
-    @property
-    def variant(self) -> str:
-        """The task's variant."""
-        return self.spec.variant
-
-    @property
-    def model(self) -> str:
-        """The model's name."""
-        return self.spec.model
-
-    @property
-    def budget(self) -> str:
-        """The budget."""
-        return self.spec.budget
 
     @property
     def change(self) -> Change:

@@ -242,6 +242,7 @@ class Fit:
             unit=self.problem.unit,
             parameters=parameter_count(self.network),
             epochs=progress.done,
+            updates=self.problem.steps(progress.done),
             best_epoch=progress.done if best is None else int(best[self.problem.unit]),
             seconds_per_epoch=round(typical * len(progress.seconds) / max(progress.done, 1), 6),
             metrics={name: value for name, value in metrics.items() if math.isfinite(value)},

@@ -43,7 +43,8 @@ def convert_old_result(content: Mapping[str, Any]) -> dict[str, Any]:
     """
     spec = _read_run(content)
     kept = {name: value for name, value in content.items() if name not in RUN_FIELDS}
-    return {"spec": spec.as_dict(), "rate": spec.rate, "unit": spec.unit, **kept}
+    updates = content["epochs"] if spec.unit == "iteration" else None
+    return {"spec": spec.as_dict(), "rate": spec.rate, "unit": spec.unit, "updates": updates, **kept}
 
 
 def _read_run(content: Mapping[str, Any]) -> RunSpec:

@@ -18,7 +18,7 @@ from lrcnet.errors import one_of
 from lrcnet.version import __version__
 from lrcnet_paper.training.atomic_files import write_json
 from lrcnet_paper.training.old_results import convert_old_result, is_old_result
-from lrcnet_paper.training.spec import RunSpec
+from lrcnet_paper.training.spec import HasRunSpec, RunSpec
 
 FILE_NAME = "result.json"
 STATUSES = ("finished", "diverged")
@@ -26,7 +26,7 @@ UNITS = ("epoch", "iteration")
 
 
 @dataclass(frozen=True)
-class Result:
+class Result(HasRunSpec):
     """One finished run.
 
     Attributes:
@@ -35,6 +35,7 @@ class Result:
         unit: unit of the length, "epoch" or "iteration".
         parameters: number of trainable parameters.
         epochs: number of units that were trained; `spec.epochs` or `spec.iterations` is the number asked for.
+        updates: number of optimiser updates; None in older results of tasks that count epochs.
         best_epoch: the unit whose weights gave the metrics: the one of best validation, or the last.
         seconds_per_epoch: median wall-clock time of training one unit, evaluation excluded.
         metrics: name -> finite number. The reported metric is named as in `Task.metric`.
@@ -48,6 +49,7 @@ class Result:
     unit: str
     parameters: int
     epochs: int
+    updates: int | None
     best_epoch: int
     seconds_per_epoch: float
     metrics: Mapping[str, float]
@@ -60,29 +62,9 @@ class Result:
         one_of("unit", self.unit, UNITS)
 
     @property
-    def task(self) -> str:
-        """The task's name."""
-        return self.spec.task
-
-    @property
-    def variant(self) -> str:
-        """The task's variant."""
-        return self.spec.variant
-
-    @property
-    def model(self) -> str:
-        """The model's name."""
-        return self.spec.model
-
-    @property
     def seed(self) -> int:
         """The random seed."""
         return self.spec.seed
-
-    @property
-    def budget(self) -> str:
-        """The budget: smoke, quick, paper or custom."""
-        return self.spec.budget
 
     @property
     def command(self) -> str:

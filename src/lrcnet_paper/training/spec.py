@@ -192,6 +192,32 @@ class RunSpec:
         return cls(**content)
 
 
+class HasRunSpec:
+    """Something that belongs to one run, or to runs that differ in their seed only: it has the names of the run."""
+
+    spec: RunSpec
+
+    @property
+    def task(self) -> str:
+        """The task's name."""
+        return self.spec.task
+
+    @property
+    def variant(self) -> str:
+        """The task's variant."""
+        return self.spec.variant
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+        return self.spec.model
+
+    @property
+    def budget(self) -> str:
+        """The budget: smoke, quick, paper or custom."""
+        return self.spec.budget
+
+
 def parse_option(text: str) -> tuple[str, Option]:
     """Read NAME=VALUE, as `--option` takes it; the value becomes a bool, an int or a float where it looks like one.
 

@@ -35,6 +35,7 @@ def result(
         unit=spec.unit,
         parameters=parameters,
         epochs=epochs,
+        updates=None,
         best_epoch=epochs,
         seconds_per_epoch=seconds,
         metrics=metrics or {},

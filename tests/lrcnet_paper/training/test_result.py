@@ -16,6 +16,7 @@ RESULT = Result(
     unit="epoch",
     parameters=23_573,
     epochs=3,
+    updates=30,
     best_epoch=3,
     seconds_per_epoch=1.5,
     metrics={"accuracy": 0.1 + 0.2},
