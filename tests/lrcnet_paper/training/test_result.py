@@ -24,7 +24,7 @@ RESULT = Result(
     versions={"torch": "2"},
     machine={"cores": 2},
 )
-FIELDS = "spec rate unit parameters epochs best_epoch seconds_per_epoch metrics status versions machine"
+FIELDS = "spec rate unit parameters epochs updates best_epoch seconds_per_epoch metrics status versions machine"
 
 
 def test_a_result_has_exactly_the_contracts_fields(tmp_path):
