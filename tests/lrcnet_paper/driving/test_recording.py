@@ -96,7 +96,7 @@ def test_bends_are_drawn_as_often_as_straight_road() -> None:
     )
     windows = Windows(recording)
     natural = torch.bincount(windows.kind).double() / len(windows)
-    drawn = torch.bincount(windows.kind[windows.balanced(9000, torch.Generator().manual_seed(0))]).double() / 9000
+    drawn = torch.bincount(windows.kind[windows.draw_balanced(9000, torch.Generator().manual_seed(0))]).double() / 9000
     assert natural.max() > 0.4
     assert (drawn - 1 / 3).abs().max() < 0.03
     assert windows.weights.sum().item() == pytest.approx(1)
