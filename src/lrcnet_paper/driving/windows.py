@@ -60,6 +60,6 @@ class Windows(Dataset[tuple[Tensor, None, Tensor]]):
         curvature = torch.from_numpy(self.recording.curvature[starts[..., None] + np.arange(self.length)])
         return (torch.stack(windows) if starts.ndim else windows[0]), None, curvature
 
-    def balanced(self, count: int, generator: torch.Generator) -> Tensor:
+    def draw_balanced(self, count: int, generator: torch.Generator) -> Tensor:
         """Draw the numbers of `count` windows so that each kind is drawn equally often, (count,), int64."""
         return torch.multinomial(self.weights, count, replacement=True, generator=generator)

@@ -90,7 +90,7 @@ class WindowSamples(Dataset[tuple[Tensor, None, Tensor]]):
     def order(self, generator: torch.Generator) -> Tensor:
         """Return the numbers of the windows of one epoch."""
         if self._balanced:
-            return self._windows.balanced(self._count, generator)
+            return self._windows.draw_balanced(self._count, generator)
         return torch.randperm(self._count, generator=generator)
 
     def evenly_spaced(self, count: int) -> WindowSamples:
@@ -113,11 +113,11 @@ class _Source:
     notes: str
 
 
-def _own(length: float) -> Callable[[Path, range], DriveRecording]:
+def _record_own(length: float) -> Callable[[Path, range], DriveRecording]:
     return lambda folder, roads: record(folder, roads, season="mixed", length=length)
 
 
-def _car_racing(folder: Path, roads: range) -> DriveRecording:
+def _record_car_racing(folder: Path, roads: range) -> DriveRecording:
     from lrcnet_paper.driving.car_racing import record_car_racing
 
     return record_car_racing(folder, roads)
@@ -127,19 +127,19 @@ _SOURCES = {
     "own": _Source(
         {"train": 48, "validation": 12, "test": 12},
         {"train": 1280, "validation": 96, "test": 96},
-        _own(400.0),
+        _record_own(400.0),
         "drives of a synthetic expert in the project's own world, summer and winter: not the paper's recordings",
     ),
     "own-sample": _Source(
         {"train": 2, "validation": 1, "test": 1},
         {"train": 4, "validation": 2, "test": 2},
-        _own(60.0),
+        _record_own(60.0),
         "a few seconds in the project's own world, to see that everything runs",
     ),
     "carracing": _Source(
         {"train": 12, "validation": 3, "test": 3},
         {"train": 320, "validation": 48, "test": 48},
-        _car_racing,
+        _record_car_racing,
         "drives in gymnasium's CarRacing-v3 by a controller that knows the track: not the paper's recordings",
     ),
 }

@@ -1,4 +1,4 @@
-"""What some tests need beside torch: without it they are skipped, and with CI=true they fail."""
+"""Packages that some tests need besides torch: without them the tests are skipped, and with CI=true they fail."""
 
 import os
 
@@ -6,14 +6,14 @@ import pytest
 
 
 def refuse(reason: str) -> None:
-    """A skip with its reason, except where everything must be there: then a failure."""
+    """Skip a test with a reason; fail it if CI=true, where everything must be installed."""
     if os.environ.get("CI") == "true":
-        pytest.fail(f"with CI=true the worlds from elsewhere must run, but: {reason}")
+        pytest.fail(f"with CI=true VISTA and CarRacing must run, but: {reason}")
     pytest.skip(reason)
 
 
 def needs_world(name: str) -> None:
-    """Goes on if the world of this name can be made on this machine."""
+    """Skip the test unless the world of this name can be made on this machine."""
     try:
         if name == "carracing":
             from lrcnet_paper.driving.race_car import load_car_racing

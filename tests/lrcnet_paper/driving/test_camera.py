@@ -29,7 +29,7 @@ def scattered(batch: int) -> State:
     return State(40 + 800 * u, 2 * v - 1, 0.3 * w - 0.15, torch.zeros(batch, dtype=torch.float64))
 
 
-def test_pictures_are_bytes_of_the_papers_size() -> None:
+def test_frames_are_bytes_of_the_papers_size() -> None:
     frames = World([1, 2, 3]).frames()
     assert frames.shape == (3, 48, 160, 3)
     assert frames.dtype == torch.uint8
@@ -73,7 +73,7 @@ def test_the_edge_line_lies_where_a_pinhole_puts_it() -> None:
             assert abs(frame[row, 80:, 2].argmax().item() + 80 - column) <= 1.5
 
 
-def test_a_mirrored_world_gives_the_mirrored_picture() -> None:
+def test_a_mirrored_world_gives_the_mirrored_frame() -> None:
     for season in ("summer", "winter"):
         world, mirror = World(range(20), season=season), World(range(20), season=season, mirrored=True)
         state = scattered(20)
@@ -95,9 +95,9 @@ def test_the_same_seed_gives_the_same_bytes_in_any_batch() -> None:
     assert digest(World([34]).frames()) != digest(World([33]).frames())
 
 
-def test_seasons_differ_and_looks_vary() -> None:
+def test_seasons_differ_and_appearances_vary() -> None:
     summer, winter = (World(range(30), season=season).frames().float().mean((1, 2)) for season in ("summer", "winter"))
-    # Grass is greener than blue, snow is not; and no two episodes have one light.
+    # Grass is greener than blue and snow is not; the light differs between episodes.
     assert ((summer[:, 1] - summer[:, 2]) > (winter[:, 1] - winter[:, 2])).double().mean() > 0.9
     assert summer.std(0).min() > 5
     assert winter.std(0).min() > 5
@@ -113,17 +113,17 @@ def test_worn_paint_is_fainter_and_snow_covers_the_road() -> None:
     assert (fresh - worn).min() >= 0
     bare, covered = frame("winter", 0.0, 0.0)[24:, 60:100].mean(), frame("winter", 0.0, 1.0)[24:, 60:100].mean()
     assert covered > bare + 30
-    # In summer there is no snow, whatever the road's table says.
+    # In summer there is no snow, even where the road's table has some.
     assert torch.equal(frame("summer", 0.0, 1.0), fresh)
 
 
 def test_dashes_cover_a_third_of_the_line_in_the_distance() -> None:
-    way = torch.arange(0, 90, 0.5)
-    assert torch.allclose(_painted_share(way, torch.tensor(9.0)), torch.tensor(1 / 3))
+    arc = torch.arange(0, 90, 0.5)
+    assert torch.allclose(_painted_share(arc, torch.tensor(9.0)), torch.tensor(1 / 3))
     assert _painted_share(torch.tensor([1.5, 6.0]), torch.tensor(0.1)).tolist() == pytest.approx([1.0, 0.0], abs=1e-4)
 
 
-def test_the_picture_moves_smoothly() -> None:
+def test_frames_change_smoothly() -> None:
     """One step of the car changes little: no flicker of lines, textures or rows."""
     world = World(range(16))
     world.state = State(*(z.clone() for z in vars(scattered(16)).values()))
@@ -136,12 +136,12 @@ def test_the_picture_moves_smoothly() -> None:
     assert pytest.approx(1 / 30) == STEP
 
 
-def test_road_and_look_must_be_of_one_size() -> None:
+def test_road_and_appearance_must_have_one_batch_size() -> None:
     with pytest.raises(ValueError, match="they have 1 and 2"):
         Camera(roads_from_curvature(torch.zeros(1, 400)), sample_appearances([1, 2]))
 
 
-def test_a_place_in_the_texture_never_lies_beyond_it() -> None:
+def test_a_place_never_lies_outside_the_texture() -> None:
     values = torch.tensor([-1e-9, -1e-30, 0.0, 3.0, -2.25, 1 - 2**-24])
     fraction = _fraction_(values.clone())
     assert bool(((fraction >= 0) & (fraction < 1)).all())

@@ -1,4 +1,4 @@
-"""CarRacing through our camera: left is left, the driver stays on the track, a seed is a drive, recordings are ours."""
+"""CarRacing through our camera: signs, geometry, the expert on the track, seeds, and recordings in our format."""
 
 import math
 import sys
@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from lrcnet_paper.driving import ARRIVED, LEFT_ROAD, RUNNING, TURNED_AWAY, drive
+from lrcnet_paper.driving import ARRIVED, LEFT_ROAD, RUNNING, TURNED_AWAY
 from lrcnet_paper.driving.car_racing import CarRacingWorld, record_car_racing
 from lrcnet_paper.driving.windows import Windows
-from lrcnet_paper.models.policy import Policy
+from tests.lrcnet_paper.driving.guided_policy import drive_with_guided_policy
 from tests.lrcnet_paper.driving.needs import needs_world
 
 
@@ -20,8 +20,8 @@ def _simulator() -> None:
     needs_world("carracing")
 
 
-def green(frame: torch.Tensor) -> torch.Tensor:
-    """Where a picture shows grass, (48, 160): the only ground that is much greener than red."""
+def grass_mask(frame: torch.Tensor) -> torch.Tensor:
+    """Return where a frame shows grass, (48, 160): the only ground that is much greener than red."""
     colours = frame.int()
     return (colours[..., 1] - colours[..., 0] > 60) & (colours[..., 1] > colours[..., 2])
 
@@ -34,9 +34,9 @@ def test_a_car_begins_on_the_track_at_speed_and_sees_it() -> None:
     assert now.speed.min() > 7
     for frame in world.frames():
         # Asphalt before the car, grass on both sides further away, sky above.
-        assert not green(frame)[44:, 70:90].any()
-        assert green(frame)[20, :20].all()
-        assert green(frame)[20, -20:].all()
+        assert not grass_mask(frame)[44:, 70:90].any()
+        assert grass_mask(frame)[20, :20].all()
+        assert grass_mask(frame)[20, -20:].all()
         assert (frame[:13, :, 2] >= frame[:13, :, 1]).all()
 
 
@@ -46,7 +46,7 @@ def test_edges_lie_where_a_pinhole_puts_them() -> None:
     frame = world.render(world.viewpoint())[0]
     row = 24
     distance = 120 * 1.5 / (row + 0.5 - 14)
-    # The middle line is the smoothed one: it may lie a little beside theirs.
+    # The centre line is smoothed, so it may lie a little beside the track's own.
     half = 40 / 6
     ahead = torch.tensor([1.5 + distance], dtype=torch.float64)
     road = world.road
@@ -54,12 +54,12 @@ def test_edges_lie_where_a_pinhole_puts_them() -> None:
     left = (there[1] - y) * math.cos(direction) - (there[0] - x) * math.sin(direction)
     for side in (1, -1):
         column = 79.5 - 120 * (left + side * half) / distance
-        edges = torch.nonzero(green(frame)[row].int().diff())[:, 0] + 0.5
+        edges = torch.nonzero(grass_mask(frame)[row].int().diff())[:, 0] + 0.5
         assert (edges - column).abs().min() < 4
 
 
 @pytest.mark.parametrize("side", [1, -1])
-def test_steering_to_a_side_moves_the_car_there_and_the_picture_to_the_other(side: int) -> None:
+def test_steering_to_a_side_moves_the_car_there_and_the_frame_to_the_other(side: int) -> None:
     world = CarRacingWorld([1])
     before = world.frames()[0]
     for _ in range(12):
@@ -67,13 +67,13 @@ def test_steering_to_a_side_moves_the_car_there_and_the_picture_to_the_other(sid
     assert side * world.state.offset[0] > 0.05
     assert side * world.state.heading[0] > 0.05
     after = world.frames()[0]
-    # Far down the road the asphalt wanders to the side that was not steered to.
-    where = [torch.nonzero(~green(frame)[18])[:, 0].double().mean() for frame in (before, after)]
+    # Far down the road, the asphalt moves to the side opposite to the steering.
+    where = [torch.nonzero(~grass_mask(frame)[18])[:, 0].double().mean() for frame in (before, after)]
     assert side * (where[1] - where[0]) > 3
 
 
 @pytest.mark.slow
-def test_the_driver_keeps_to_the_track_for_a_whole_lap() -> None:
+def test_the_expert_keeps_to_the_track_for_a_whole_lap() -> None:
     world = CarRacingWorld([3, 14], length=1200.0)
     worst = torch.zeros(2, dtype=torch.float64)
     while bool((world.status() == RUNNING).any()):
@@ -83,7 +83,7 @@ def test_the_driver_keeps_to_the_track_for_a_whole_lap() -> None:
     assert worst.max() < 0.3
 
 
-def test_the_curvature_that_is_steered_is_the_curvature_that_is_driven() -> None:
+def test_the_steered_curvature_is_the_driven_curvature() -> None:
     for wanted in (-0.05, 0.02, 0.08):
         world = CarRacingWorld([5], length=1000.0)
         for _ in range(15):
@@ -96,7 +96,7 @@ def test_the_curvature_that_is_steered_is_the_curvature_that_is_driven() -> None
         assert (world._cars[0].pose()[2] - start[2]) / way == pytest.approx(wanted, rel=0.06)
 
 
-def test_a_seed_is_a_drive_in_any_batch() -> None:
+def test_a_seed_gives_the_same_drive_in_every_batch() -> None:
     one, many = CarRacingWorld([7]), CarRacingWorld([4, 7])
     for _ in range(40):
         one.step(torch.tensor([0.004]))
@@ -106,7 +106,7 @@ def test_a_seed_is_a_drive_in_any_batch() -> None:
     assert not torch.equal(many.frames()[0], many.frames()[1])
 
 
-def test_who_leaves_the_track_stays_there() -> None:
+def test_a_car_that_left_the_track_does_not_move() -> None:
     world = CarRacingWorld([1, 2], length=300.0)
     for _ in range(200):
         world.step(torch.tensor([0.08, world.advice()[1].item()]))
@@ -119,19 +119,10 @@ def test_who_leaves_the_track_stays_there() -> None:
 
 
 def test_a_policy_drives_three_hundred_steps() -> None:
-    """An untrained policy would leave the track soon, so the driver leads it back: what counts is that it runs."""
-    world, policy = CarRacingWorld([1, 2]), Policy("lrcu-s")
-    seen = []
-
-    def steer(frames: torch.Tensor, state: object) -> tuple[torch.Tensor, object]:
-        action, state = policy.step(frames, state)
-        seen.append(action)
-        return world.advice() + 0.002 * action.tanh(), state
-
-    ended = drive(world, steer, steps=310)
-    assert ended.steps.tolist() == [310, 310]
-    assert not ended.crashed.any()
-    assert torch.stack(seen).isfinite().all()
+    outcomes, actions = drive_with_guided_policy(CarRacingWorld([1, 2]), 310)
+    assert outcomes.steps.tolist() == [310, 310]
+    assert not outcomes.crashed.any()
+    assert actions.isfinite().all()
 
 
 def test_a_recording_is_made_by_its_seeds_and_trains_like_ours(tmp_path: Path) -> None:
@@ -153,7 +144,7 @@ def test_a_recording_is_made_by_its_seeds_and_trains_like_ours(tmp_path: Path) -
         record_car_racing(tmp_path / "one", [1, 2], length=15.0)
 
 
-def test_bad_input_is_named(tmp_path: Path) -> None:
+def test_bad_input_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="seeds must name at least one track"):
         CarRacingWorld([])
     with pytest.raises(ValueError, match="length must be at least 1 m, but is 0"):
@@ -165,7 +156,7 @@ def test_bad_input_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("hidden", ["Box2D", "pygame", "gymnasium.envs.box2d"])
-def test_without_the_extra_one_sentence_says_what_to_install(hidden: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_extra_the_error_says_how_to_install_it(hidden: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, hidden, None)
     with pytest.raises(ImportError, match=r"CarRacing needs .*; run: pip install 'lrcnet\[carracing\]'$"):
         CarRacingWorld([1])

@@ -1,4 +1,4 @@
-"""The gymnasium environment keeps gymnasium's promises, alone and as a vector."""
+"""The gymnasium environment obeys gymnasium's contract, single and vectorised."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ def test_steering_away_leaves_the_road_and_following_it_arrives() -> None:
         assert (rewards[-1] == 0) is not follow
 
 
-def test_the_vector_form_is_the_single_one_many_times() -> None:
+def test_the_vectorised_environment_equals_single_ones() -> None:
     many = gymnasium.make_vec(ID, num_envs=3, length=40.0)
     assert isinstance(many.unwrapped, LaneKeepingVector)
     singles = [LaneKeeping(length=40.0) for _ in range(3)]
@@ -57,7 +57,7 @@ def test_the_vector_form_is_the_single_one_many_times() -> None:
         frames, rewards, terminated, truncated, info = many.step(actions)
         for i, single in enumerate(singles):
             if over[i]:
-                # An ended episode restarts at the next step, which its action does not touch.
+                # An ended episode restarts at the next step, which ignores its action.
                 frame, over[i] = single.reset()[0], False
                 assert rewards[i] == 0
             else:
@@ -73,7 +73,7 @@ def test_the_vector_form_is_the_single_one_many_times() -> None:
     assert set(info["outcome"]) <= set(OUTCOMES)
 
 
-def test_nothing_goes_before_reset() -> None:
+def test_a_step_before_reset_is_refused() -> None:
     for environment in (LaneKeeping(), LaneKeepingVector(2)):
         with pytest.raises(gymnasium.error.ResetNeeded, match="call reset"):
             environment.step(np.zeros((environment.action_space.shape), np.float32))

@@ -7,13 +7,13 @@ from lrcnet_paper.driving.own_world_contact_sheet import SCENES, contact_sheet, 
 
 
 def test_every_scene_is_on_the_sheet() -> None:
-    picture = contact_sheet(appearances=1)
-    assert picture.shape == (48 * len(SCENES), 2 * 160, 3)
-    rows = picture.view(len(SCENES), 48, 320, 3).float()
+    image = contact_sheet(appearances=1)
+    assert image.shape == (48 * len(SCENES), 2 * 160, 3)
+    rows = image.view(len(SCENES), 48, 320, 3).float()
     assert min((rows[i] - rows[j]).abs().mean().item() for i in range(len(rows)) for j in range(i)) > 2
 
 
-def test_bends_go_where_their_names_say() -> None:
+def test_bends_turn_to_the_side_of_their_name() -> None:
     for name in SCENES:
         road, _ = make_scene(name)
         ahead = road.direction[0, 45].item()

@@ -1,4 +1,4 @@
-"""Somebody's own pictures become a recording like ours, from a folder with a CSV or from one file of JPEGs."""
+"""Recordings of real cars are converted to our format, from a folder with a CSV or from one file of JPEGs."""
 
 import io
 import os
@@ -12,7 +12,7 @@ from lrcnet_paper.driving.real_recordings import curvature_of_steering, from_fol
 Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed: pip install 'lrcnet[driving]'")
 
 
-def picture(level: int, size: tuple[int, int] = (320, 160)):
+def image(level: int, size: tuple[int, int] = (320, 160)):
     rows = np.arange(size[1], dtype=np.float64)[:, None, None] * 0.5 + level
     return Image.fromarray(np.broadcast_to(rows, (size[1], size[0], 3)).astype(np.uint8))
 
@@ -22,7 +22,7 @@ def source(tmp_path) -> Path:
     folder = tmp_path / "drive"
     folder.mkdir()
     for k in range(4):
-        picture(10 * k).save(folder / f"{k}.png")
+        image(10 * k).save(folder / f"{k}.png")
     lines = ["frame,curvature,speed,season,road,weather"]
     lines += [f"{k}.png,{0.01 * k},12.5,{'winter' if k > 1 else 'summer'},{k // 2},fine" for k in range(4)]
     (folder / "labels.csv").write_text("\n".join(lines) + "\n")
@@ -36,12 +36,12 @@ def test_a_folder_with_a_csv(source, tmp_path) -> None:
     np.testing.assert_array_equal(recording.season, [0, 0, 1, 1])
     np.testing.assert_array_equal(recording.starts, [0, 2, 4])
     assert np.isnan(recording.offset).all()
-    # The middle 96 of 160 rows, two of them in each of ours.
+    # The middle 96 of 160 rows; each of our rows averages two of them.
     expected = (32 + 2 * np.arange(48) + 0.5) * 0.5
     np.testing.assert_allclose(recording.frames[0, :, 7, 1], expected, atol=1)
 
 
-def test_a_box_is_cut_out(source, tmp_path) -> None:
+def test_a_crop_box_selects_a_part(source, tmp_path) -> None:
     recording = from_folder(source, tmp_path / "out", box=(0.25, 0.7, 0.75, 1.0))
     np.testing.assert_allclose(recording.frames[0, :, 80, 0], (112 + np.arange(48)) * 0.5, atol=1)
     with pytest.raises(ValueError, match="left < right and top < bottom"):
@@ -68,7 +68,7 @@ def test_jpegs_back_to_back(tmp_path) -> None:
     parts = []
     for k in range(3):
         stream = io.BytesIO()
-        picture(40 * k, (160, 80)).save(stream, "JPEG", quality=95)
+        image(40 * k, (160, 80)).save(stream, "JPEG", quality=95)
         parts.append(stream.getvalue())
     (tmp_path / "x.jpegs").write_bytes(b"".join(parts))
     offsets = np.cumsum([0, *map(len, parts)])
@@ -94,7 +94,7 @@ def test_jpegs_back_to_back(tmp_path) -> None:
         ("deeptesla_clip_320x180", 755, lambda z: curvature_of_steering(np.radians(z["wheel_deg"]), ratio=15)),
     ],
 )
-def test_real_pictures_load(name, frames, label, tmp_path) -> None:
+def test_real_images_load(name, frames, label, tmp_path) -> None:
     beside = Path(__file__).resolve().parents[4] / "shared" / "data"
     path = Path(os.environ.get("LRCNET_DATA") or beside) / "driving" / f"{name}.jpegs"
     if not path.exists():
@@ -102,7 +102,7 @@ def test_real_pictures_load(name, frames, label, tmp_path) -> None:
     recording = from_jpegs(path, tmp_path, label, box=(0.0, 0.4, 1.0, 1.0))
     assert recording.frames.shape == (frames, 48, 160, 3)
     assert np.abs(recording.curvature).max() < 0.2
-    # Real pictures: neither black nor one colour, and neighbours resemble each other.
+    # Real images are neither black nor of one colour, and successive frames are similar.
     some = recording.frames[100:110].astype(np.float64)
     assert some.std() > 10
     assert np.abs(np.diff(some, axis=0)).mean() < 30

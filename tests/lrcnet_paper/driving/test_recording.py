@@ -1,4 +1,4 @@
-"""A recording is what the driver did, frame by frame; it comes from seeds, is split by road and balanced by bends."""
+"""A recording holds the expert's drives frame by frame, is made from seeds, and its windows are balanced by bends."""
 
 import shutil
 
@@ -26,15 +26,15 @@ def test_frames_and_labels_are_those_of_the_drive(folder) -> None:
     start, end = recording.starts[which : which + 2]
     assert set(recording.road[start:end]) == {6}
     world = World([6], length=70.0)
-    moments = list(expert_drive(world, world.expert()))
-    assert len(moments) == end - start
-    for time in (0, 50, len(moments) - 1):
-        moment = moments[time]
-        assert moment.frames is not None
-        np.testing.assert_array_equal(recording.frames[start + time], moment.frames[0].numpy())
-        assert recording.curvature[start + time] == pytest.approx(moment.action.item(), abs=1e-7)
-        assert recording.offset[start + time] == pytest.approx(moment.state.offset.item(), abs=1e-7)
-        assert recording.speed[start + time] == pytest.approx(moment.speed.item(), rel=1e-6)
+    steps = list(expert_drive(world, world.expert()))
+    assert len(steps) == end - start
+    for time in (0, 50, len(steps) - 1):
+        step = steps[time]
+        assert step.frames is not None
+        np.testing.assert_array_equal(recording.frames[start + time], step.frames[0].numpy())
+        assert recording.curvature[start + time] == pytest.approx(step.action.item(), abs=1e-7)
+        assert recording.offset[start + time] == pytest.approx(step.state.offset.item(), abs=1e-7)
+        assert recording.speed[start + time] == pytest.approx(step.speed.item(), rel=1e-6)
     assert set(recording.season[start:end]) == {int(world.appearance.winter.item())}
 
 
@@ -79,8 +79,8 @@ def test_windows_stay_within_a_drive(folder) -> None:
 
 def test_bends_are_drawn_as_often_as_straight_road() -> None:
     world = World(range(40), length=300.0)
-    moments = list(expert_drive(world, world.expert(), frames=False))
-    bend = torch.stack([moment.road_curvature for moment in moments], 1).float().numpy()
+    steps = list(expert_drive(world, world.expert(), frames=False))
+    bend = torch.stack([step.road_curvature for step in steps], 1).float().numpy()
     count = bend.size
     unused = np.zeros(count, np.float32)
     recording = DriveRecording(
@@ -96,7 +96,7 @@ def test_bends_are_drawn_as_often_as_straight_road() -> None:
     )
     windows = Windows(recording)
     natural = torch.bincount(windows.kind).double() / len(windows)
-    drawn = torch.bincount(windows.kind[windows.balanced(9000, torch.Generator().manual_seed(0))]).double() / 9000
+    drawn = torch.bincount(windows.kind[windows.draw_balanced(9000, torch.Generator().manual_seed(0))]).double() / 9000
     assert natural.max() > 0.4
     assert (drawn - 1 / 3).abs().max() < 0.03
     assert windows.weights.sum().item() == pytest.approx(1)

@@ -1,4 +1,4 @@
-"""Roads are what they say: clothoids with straights, bends and S-curves, each by its own seed."""
+"""Roads are clothoids with straights, bends and S-curves, and each depends on its own seed."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""The car is a kinematic bicycle: it drives circles of the curvature asked for, within its limits."""
+"""The car is a kinematic bicycle: it drives circles of the desired curvature, within its limits."""
 
 import math
 
@@ -35,9 +35,9 @@ def test_road_coordinates_agree_with_the_bicycle_on_the_map() -> None:
             yaw = yaw + speed * steering.tan() / WHEELBASE * STEP / finer
             x, y = x + speed * yaw.cos() * STEP / finer, y + speed * yaw.sin() * STEP / finer
         state = after
-    found = road.pose(state.arc, state.offset, state.heading)
-    for mine, other in zip(found, (x, y, yaw), strict=True):
-        torch.testing.assert_close(mine, other, rtol=0, atol=5e-3)
+    poses = road.pose(state.arc, state.offset, state.heading)
+    for ours, cartesian in zip(poses, (x, y, yaw), strict=True):
+        torch.testing.assert_close(ours, cartesian, rtol=0, atol=5e-3)
 
 
 def test_steering_turns_no_faster_than_its_limit() -> None:
@@ -49,7 +49,7 @@ def test_steering_turns_no_faster_than_its_limit() -> None:
         before = state.steering
 
 
-def test_the_curvature_asked_for_is_driven() -> None:
+def test_the_desired_curvature_is_driven() -> None:
     road, state = roads_from_curvature(torch.full((1, 400), 0.02)), start(1)
     state = State(state.arc, state.offset, state.heading, torch.tensor([math.atan(0.02 * WHEELBASE)]).double())
     for _ in range(150):

@@ -1,4 +1,4 @@
-"""VISTA: at rest it shows what was recorded, it goes where the recorded driver went, and bad traces are refused."""
+"""VISTA: a car at rest gets the recorded frame, the path is the recorded one, and bad traces are refused."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import torch
 from lrcnet_paper.driving import ARRIVED, LEFT_ROAD, RUNNING, TURNED_AWAY, World, drive
 from lrcnet_paper.driving.vista_trace import FILES, record_trace
 from lrcnet_paper.driving.vista_world import RecordedVistaWorld, VistaWorld
-from lrcnet_paper.models.policy import Policy
+from tests.lrcnet_paper.driving.guided_policy import drive_with_guided_policy
 from tests.lrcnet_paper.driving.needs import needs_world
 
 pytestmark = pytest.mark.slow
@@ -31,20 +31,20 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return record_trace(tmp_path_factory.mktemp("traces") / "seven", 7, season="summer", length=180.0)
 
 
-def test_at_rest_it_shows_what_our_own_camera_shows(trace: Path) -> None:
+def test_a_car_at_rest_gets_the_frame_of_our_own_camera(trace: Path) -> None:
     vista, own = VistaWorld([trace]), World([7], season="summer", length=180.0)
     assert torch.equal(vista.frames(), own.frames())
 
 
 def test_the_recorded_path_is_the_road_we_recorded_on(trace: Path) -> None:
     world = World([7], season="summer", length=180.0)
-    middle, recorded = world.centre_line(0), VistaWorld([trace]).centre_line(0)
-    # Their map leads to the north where ours leads to the east.
+    own, recorded = world.centre_line(0), VistaWorld([trace]).centre_line(0)
+    # VISTA's map begins to the north, ours to the east.
     turned = torch.stack([recorded[:, 1], -recorded[:, 0]], 1)
-    assert torch.cdist(turned, middle).amin(1).max() < 1.0
+    assert torch.cdist(turned, own).amin(1).max() < 1.0
 
 
-def test_a_car_beside_the_path_sees_what_our_own_camera_sees_there(trace: Path) -> None:
+def test_a_car_beside_the_path_gets_nearly_the_frame_of_our_own_camera(trace: Path) -> None:
     vista, own = VistaWorld([trace]), World([7], season="summer", length=180.0)
     for _ in range(10):
         vista.step(torch.tensor([-0.012]))
@@ -58,22 +58,13 @@ def test_a_car_beside_the_path_sees_what_our_own_camera_sees_there(trace: Path) 
 
 
 def test_a_policy_drives_three_hundred_steps(trace: Path) -> None:
-    """An untrained policy would leave the path soon, so the driver leads it back: what counts is that it runs."""
-    world, policy = VistaWorld([trace]), Policy("lrcu-s")
-    seen = []
-
-    def steer(frames: torch.Tensor, state: object) -> tuple[torch.Tensor, object]:
-        action, state = policy.step(frames, state)
-        seen.append(action)
-        return world.advice() + 0.002 * action.tanh(), state
-
-    ended = drive(world, steer, steps=310)
-    assert ended.steps.tolist() == [310]
-    assert not ended.crashed.any()
-    assert torch.stack(seen).isfinite().all()
+    outcomes, actions = drive_with_guided_policy(VistaWorld([trace]), 310)
+    assert outcomes.steps.tolist() == [310]
+    assert not outcomes.crashed.any()
+    assert actions.isfinite().all()
 
 
-def test_left_alone_it_is_lost_and_with_advice_it_arrives(trace: Path) -> None:
+def test_wrong_steering_leaves_the_road_and_the_experts_advice_arrives(trace: Path) -> None:
     lost = drive(VistaWorld([trace]), lambda frames, state: (torch.full((len(frames),), 0.05), state))
     assert lost.status[0] in (LEFT_ROAD, TURNED_AWAY)
     world = VistaWorld([trace], length=20.0)
@@ -82,8 +73,8 @@ def test_left_alone_it_is_lost_and_with_advice_it_arrives(trace: Path) -> None:
     assert world.status()[0] == ARRIVED
 
 
-def test_one_world_may_go_while_another_one_drives(trace: Path) -> None:
-    """Closing one of their renderers closes all of them, so none is closed."""
+def test_deleting_one_world_does_not_stop_another(trace: Path) -> None:
+    """Closing one of VISTA's renderers closes all of them, so none is closed."""
     kept, other = VistaWorld([trace]), VistaWorld([trace])
     before = kept.frames()
     other.frames()
@@ -92,14 +83,14 @@ def test_one_world_may_go_while_another_one_drives(trace: Path) -> None:
     assert not torch.equal(kept.frames(), before)
 
 
-def test_traces_from_seeds_are_kept_where_one_wants_them(tmp_path: Path) -> None:
+def test_traces_from_seeds_are_kept_in_the_given_folder(tmp_path: Path) -> None:
     world = RecordedVistaWorld([3], season="winter", length=10.0, folder=tmp_path)
     assert sorted(path.name for path in (tmp_path / "3").iterdir()) == sorted([*FILES, "trace.json"])
     assert torch.equal(world.frames(), World([3], season="winter", length=15.0).frames())
 
 
 def test_a_camera_of_another_size_is_scaled_to_ours(trace: Path, tmp_path: Path) -> None:
-    """As a real car's: what it was told to look at is brought to our size."""
+    """The region of interest of a real car's camera is scaled to our frame."""
     other = tmp_path / "other"
     other.mkdir()
     for name in FILES:
@@ -118,7 +109,7 @@ def test_a_camera_of_another_size_is_scaled_to_ours(trace: Path, tmp_path: Path)
     assert (large.float() - small.float()).abs().mean() < 8
 
 
-def test_a_video_that_ends_too_early_is_named(trace: Path, tmp_path: Path) -> None:
+def test_a_video_that_ends_too_early_is_refused_by_name(trace: Path, tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     short = record_trace(tmp_path / "short", 7, season="summer", length=5.0)
     broken.mkdir()
@@ -129,7 +120,7 @@ def test_a_video_that_ends_too_early_is_named(trace: Path, tmp_path: Path) -> No
         drive(world, lambda frames, state: (world.advice(), state))
 
 
-def test_bad_input_is_named(trace: Path, tmp_path: Path) -> None:
+def test_bad_input_is_refused_by_name(trace: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="traces must name at least one folder"):
         VistaWorld([])
     with pytest.raises(ValueError, match="length must be at least 1 m"):
@@ -152,7 +143,7 @@ def test_bad_input_is_named(trace: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("hidden", "message"), [("vista", r"pip install 'lrcnet\[vista\]'"), ("OpenGL.EGL", "libegl1 and libgl1-mesa-dri")]
 )
-def test_what_is_missing_is_said_in_one_sentence(hidden: str, message: str) -> None:
+def test_a_missing_package_is_reported_with_its_command(hidden: str, message: str) -> None:
     kind = "ModuleNotFoundError" if hidden == "vista" else "ImportError"
     code = f"""
 import importlib, sys

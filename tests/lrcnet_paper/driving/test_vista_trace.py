@@ -1,4 +1,4 @@
-"""Traces in VISTA's format: what is recorded is what our own camera sees, and a broken trace is named."""
+"""Traces in VISTA's format: they hold the frames of our own camera, and a broken trace is refused by name."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def test_a_video_gives_back_every_byte_from_any_frame(tmp_path: Path) -> None:
     for start in (0, 5, 2):
         video.seek(video.frame_to_secs(start))
         for number in range(start, 12):
-            _, picture = video.read()
+            _, frame = video.read()
             assert video.frame_num == number
-            assert np.array_equal(picture[..., ::-1], frames[number])
+            assert np.array_equal(frame[..., ::-1], frames[number])
     with pytest.raises(ValueError, match=r"v.avi must have as many frames as its .csv says, but ends after 12"):
         video.read()
     video.close()
@@ -102,7 +102,7 @@ def test_a_corrupt_file_is_named(trace: Path, tmp_path: Path, name: str, text: s
         open_trace(broken)
 
 
-def test_a_region_outside_the_picture_is_named(trace: Path, tmp_path: Path) -> None:
+def test_a_region_outside_the_frame_is_refused(trace: Path, tmp_path: Path) -> None:
     broken = copy(trace, tmp_path / "broken")
     params = (broken / "params.xml").read_text()
     region = ",".join(str(number) for number in ROI)
@@ -117,9 +117,9 @@ def test_a_file_that_is_no_video_is_named(tmp_path: Path) -> None:
         TraceVideo(str(tmp_path / "v.avi"), (9, 14))
 
 
-def test_noise_of_the_driver_is_the_drivers(tmp_path: Path) -> None:
-    calm, nervous = (
+def test_the_noise_of_the_expert_is_recorded(tmp_path: Path) -> None:
+    steady, unsteady = (
         np.loadtxt(record_trace(tmp_path / str(noise), 3, length=40.0, noise=noise) / "imu.csv", delimiter=",")[:, 6]
         for noise in (0.0, 1.0)
     )
-    assert torch.tensor(nervous).diff().abs().mean() > torch.tensor(calm).diff().abs().mean()
+    assert torch.tensor(unsteady).diff().abs().mean() > torch.tensor(steady).diff().abs().mean()

@@ -33,7 +33,7 @@ def test_restarting_some_leaves_the_others_alone() -> None:
     assert world.state.arc[1] == 0
 
 
-def test_a_car_stays_where_its_episode_ended() -> None:
+def test_a_car_does_not_move_after_its_episode_has_ended() -> None:
     world = World([1, 2, 3], length=50.0)
     away = torch.tensor([0.08, -0.08, 0.0])
     for _ in range(400):

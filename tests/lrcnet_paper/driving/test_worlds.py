@@ -1,4 +1,4 @@
-"""Every world obeys the same laws: shapes, signs, limits, determinism, and a driver who arrives."""
+"""Every world obeys the same laws: shapes, signs, limits, determinism, and an expert that arrives."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def name(request: pytest.FixtureRequest) -> str:
 
 
 def straight(name: str, length: float = 120.0) -> Drivable:
-    """Two cars; the first one's road begins straight in every world."""
+    """Make a world of two cars; the road of the first one begins straight in every world."""
     return make_world(name, [1, 2], length=length)
 
 
@@ -35,16 +35,16 @@ def test_everything_has_its_shape_and_type(name: str) -> None:
         assert value.dtype == torch.float64
         assert value.isfinite().all()
     assert world.step(torch.zeros(2)).tolist() == [RUNNING, RUNNING]
-    middle = world.centre_line(1)
-    assert middle.ndim == 2
-    assert middle.shape[1] == 2
-    assert 18 < (middle.diff(dim=0) ** 2).sum(1).sqrt().sum() < 30
+    line = world.centre_line(1)
+    assert line.ndim == 2
+    assert line.shape[1] == 2
+    assert 18 < (line.diff(dim=0) ** 2).sum(1).sqrt().sum() < 30
     with pytest.raises(ValueError, match=r"action must have shape \(2,\)"):
         world.step(torch.zeros(3))
 
 
 @pytest.mark.parametrize("side", [1, -1])
-def test_steering_left_moves_the_car_left_and_the_picture_right(name: str, side: int) -> None:
+def test_steering_left_moves_the_car_left_and_the_frame_right(name: str, side: int) -> None:
     world = straight(name)
     before, start = world.frames()[0].float(), world.situation()
     for _ in range(12):
@@ -56,7 +56,7 @@ def test_steering_left_moves_the_car_left_and_the_picture_right(name: str, side:
     moved = torch.stack([now.x[0] - start.x[0], now.y[0] - start.y[0]])
     left = torch.stack([-start.direction[0].sin(), start.direction[0].cos()])
     assert side * (moved @ left) > 0.05
-    # Around the horizon, where the way that was driven hardly counts, the picture fits best when shifted back.
+    # Around the horizon, where the driven distance hardly matters, the frame fits best when it is shifted back.
     after = world.frames()[0].float()
     rows, middle = slice(10, 17), slice(40, 120)
     gaps = {
@@ -67,7 +67,7 @@ def test_steering_left_moves_the_car_left_and_the_picture_right(name: str, side:
     assert 3 < side * best < 28
 
 
-def test_on_the_map_the_car_is_where_offset_and_heading_say(name: str) -> None:
+def test_the_position_on_the_map_agrees_with_the_offset(name: str) -> None:
     world = straight(name)
     for _ in range(25):
         world.step(world.advice() + torch.tensor([0.01, -0.01]))
@@ -77,15 +77,15 @@ def test_on_the_map_the_car_is_where_offset_and_heading_say(name: str) -> None:
         assert (gap**2).sum(1).min().sqrt() == pytest.approx(now.offset[car].abs().item(), abs=0.35)
 
 
-def test_the_driver_gets_on_for_three_hundred_steps(name: str) -> None:
+def test_the_expert_drives_for_three_hundred_steps_and_arrives(name: str) -> None:
     world = make_world(name, [5, 6], length=200.0)
-    ended = drive(world, lambda frames, state: (world.advice()[world.status() == RUNNING], state), steps=1500)
-    assert not ended.crashed.any()
-    assert ended.status.tolist() == [ARRIVED, ARRIVED]
-    assert ended.steps.min() > 300
+    outcomes = drive(world, lambda frames, state: (world.advice()[world.status() == RUNNING], state), steps=1500)
+    assert not outcomes.crashed.any()
+    assert outcomes.status.tolist() == [ARRIVED, ARRIVED]
+    assert outcomes.steps.min() > 300
 
 
-def test_who_is_lost_stays_where_it_was_lost(name: str) -> None:
+def test_cars_whose_drive_has_ended_do_not_move(name: str) -> None:
     world = straight(name)
     for _ in range(60):
         status = world.step(torch.stack([torch.tensor(0.08, dtype=torch.float64), world.advice()[1].double()]))

@@ -44,7 +44,7 @@ def test_similarity_is_per_pair() -> None:
         similarity(maps, maps[:1])
 
 
-def test_a_box_is_what_matplotlib_draws() -> None:
+def test_a_box_equals_matplotlibs() -> None:
     from matplotlib.cbook import boxplot_stats
 
     for seed in range(5):
@@ -71,6 +71,6 @@ def test_gradient_attention_is_a_map(frames: Tensor) -> None:
     assert found.max() == 1
 
 
-def test_bad_frames_are_named() -> None:
+def test_frames_of_another_shape_are_refused() -> None:
     with pytest.raises(ValueError, match=r"must have shape \(frame, 48, 160, 3\)"):
         attention(Policy("gru"), torch.zeros(48, 160, 3))

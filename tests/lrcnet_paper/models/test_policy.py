@@ -1,4 +1,4 @@
-"""The driving policy has the paper's layers and sizes, sees what it should, and goes on from its state."""
+"""The driving policy has the paper's layers and sizes, normalises frames, and continues from its state."""
 
 import pytest
 import torch
@@ -12,7 +12,7 @@ def frames(*shape: int) -> Tensor:
     return torch.randint(0, 256, (*shape, 48, 160, 3), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
 
 
-def test_the_heads_layers_have_the_sizes_of_the_protocol() -> None:
+def test_the_layers_of_the_head_have_the_papers_sizes() -> None:
     seen = []
     x = torch.zeros(1, 3, 48, 160)
     for layer in ConvHead().layers:
@@ -33,7 +33,7 @@ def test_the_heads_layers_have_the_sizes_of_the_protocol() -> None:
     ]
 
 
-def test_the_heads_parameters_are_counted_exactly() -> None:
+def test_the_head_has_exactly_the_papers_parameters() -> None:
     convolutions = [(3, 24, 5), (24, 36, 5), (36, 48, 3), (48, 64, 3), (64, 64, 3)]
     expected = sum(o * (i * k * k + 1) for i, o, k in convolutions) + 1920 * 64 + 64
     assert parameter_count(ConvHead()) == expected == 226_644
@@ -57,7 +57,7 @@ def test_the_recurrent_part_has_8000_parameters(model: str, count: int) -> None:
     assert parameter_count(policy.head) == UNITS[model] + 1
 
 
-def test_pictures_are_normalised_one_by_one() -> None:
+def test_frames_are_normalised_one_by_one() -> None:
     bright = torch.rand(3, 2, 48, 160, 3) * torch.tensor([0.1, 0.5, 1.0]).view(3, 1, 1, 1, 1)
     flat = normalise_frames(bright).flatten(2)
     torch.testing.assert_close(flat.mean(2), torch.zeros(3, 2), rtol=0, atol=1e-5)
@@ -96,7 +96,7 @@ def test_half_precision_is_for_the_convolutions_only(model: str) -> None:
     assert (half - plain).abs().max() < 0.05 * plain.abs().max()
 
 
-def test_bad_frames_are_named() -> None:
+def test_bad_frames_are_refused() -> None:
     with pytest.raises(ValueError, match=r"must have shape \(\.\.\., 48, 160, 3\)"):
         normalise_frames(torch.zeros(3, 48, 160))
     with pytest.raises(ValueError, match="must be uint8, or floating point"):

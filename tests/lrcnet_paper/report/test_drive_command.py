@@ -114,12 +114,12 @@ def test_untrained_weights_are_refused_outside_the_smoke_budget(folder, tmp_path
     assert "must hold trained weights" in refused(capsys, tmp_path, "--html", tmp_path / "a.html")
 
 
-def test_a_missing_library_is_told(folder, tmp_path, capsys, monkeypatch):
+def test_a_missing_library_is_reported(folder, tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL", None)
     assert "pip install 'lrcnet[driving]'" in refused(capsys, folder, "--html", tmp_path / "a.html")
 
 
-def test_a_world_that_is_not_installed_is_told(folder, tmp_path, capsys, monkeypatch):
+def test_a_world_that_is_not_installed_is_reported(folder, tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "Box2D", None)
     for name in ("gymnasium.envs.box2d", "gymnasium.envs.box2d.car_racing", "gymnasium.envs.box2d.car_dynamics"):
         monkeypatch.setitem(sys.modules, name, None)

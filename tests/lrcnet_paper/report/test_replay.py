@@ -44,7 +44,7 @@ def test_it_ends_where_the_car_ended(policy):
     assert replay.distance[-1] == pytest.approx(8.0, abs=0.6)
 
 
-def test_attention_is_that_to_the_pictures_shown(policy):
+def test_attention_belongs_to_the_kept_frames(policy):
     replay = record_drive(policy, World([3], length=3.0), with_attention=True)
     wanted = attention(policy, torch.from_numpy(replay.frames)).mul(255).round().byte().numpy()
     np.testing.assert_array_equal(replay.attention, wanted)
@@ -73,13 +73,13 @@ def test_a_long_drive_has_fewer_pictures_per_second(policy, monkeypatch):
         (RUNNING, "still on the road after", False),
     ],
 )
-def test_the_ending_is_told_in_words(status, words, crashed):
+def test_the_ending_is_described_in_words(status, words, crashed):
     replay = synthetic_replay(status=status)
     assert replay.ending == f"{words} {replay.distance[-1]:.0f} m"
     assert replay.crashed is crashed
 
 
-def test_a_policy_that_steers_no_number_is_told():
+def test_a_policy_that_steers_no_number_is_reported():
     broken = Policy("lrcu-s")
     with torch.no_grad():
         broken.head.bias.fill_(torch.nan)

@@ -1,4 +1,4 @@
-"""Lane keeping is judged in readable units, and by its bends where the paper says so."""
+"""Losses of lane keeping have readable units, and one is weighted by bends as in the paper."""
 
 from pathlib import Path
 
