@@ -10,8 +10,9 @@ import lrcnet
 SOURCE = Path(lrcnet.__file__).parent
 # From the ground up; a module may import from its own level or below.
 LEVELS = [
-    {"errors", "version"},
-    {"constraints", "solvers", "kernels"},
+    {"errors", "version", "tracing"},
+    {"constraints", "solvers", "circuit"},
+    {"kernels"},
     {"parallel_adjoint"},
     {"liquid", "environment"},
     {"cells"},

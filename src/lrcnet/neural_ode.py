@@ -11,10 +11,10 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from lrcnet.cells import LRCCell, LTCCell, STCCell
-from lrcnet.cells.base import values_are_readable
 from lrcnet.errors import DivergenceError, one_of, positive_size
 from lrcnet.parallel_adjoint import LARGEST_STATE, roll_out
 from lrcnet.solvers import FIELD_SOLVERS, VectorField, solve
+from lrcnet.tracing import values_are_readable
 
 
 class MLPField(nn.Module):

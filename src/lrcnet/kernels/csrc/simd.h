@@ -1,5 +1,6 @@
-// Vectors of one register's width, by the compiler's vector extensions. The same source is compiled once per instruction
-// set; everything sits in an unnamed namespace so that the linker can never mix code of two instruction sets.
+// Vectors of one register's width, by the compiler's vector extensions. The same source is compiled once per
+// instruction set; everything sits in an unnamed namespace so that the linker can never mix code of two instruction
+// sets.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// Threads: torch's own OpenMP runtime where it is loaded already, so that its waiting threads are the ones that work and
-// no second pool competes for the cores; otherwise threads made for the call. In a forked child OpenMP's threads are gone
-// and its runtime would wait for them for ever, so the child makes its own as well.
+// Threads: torch's own OpenMP runtime where it is loaded already, so that its waiting threads are the ones that work
+// and no second pool competes for the cores; otherwise threads made for the call. In a forked child OpenMP's threads
+// are gone and its runtime would wait for them for ever, so the child makes its own as well.
 #include "threads.h"
 
 #include <atomic>
@@ -45,9 +45,11 @@ struct Found {
 int inspect(dl_phdr_info* info, std::size_t, void* data) {
   Found& found = *static_cast<Found*>(data);
   const char* name = std::strrchr(info->dlpi_name, '/');
-  if (!name || (std::strncmp(name, "/libgomp", 8) && std::strncmp(name, "/libiomp", 8) && std::strncmp(name, "/libomp", 7)))
+  if (!name ||
+      (std::strncmp(name, "/libgomp", 8) && std::strncmp(name, "/libiomp", 8) && std::strncmp(name, "/libomp", 7)))
     return 0;
-  const bool of_torch = std::strstr(info->dlpi_name, "/torch/") != nullptr || std::strstr(info->dlpi_name, "/torch.libs/") != nullptr;
+  const bool of_torch =
+      std::strstr(info->dlpi_name, "/torch/") != nullptr || std::strstr(info->dlpi_name, "/torch.libs/") != nullptr;
   if ((found.path[0] && !(of_torch && !found.of_torch)) || std::strlen(info->dlpi_name) >= sizeof found.path) return 0;
   std::strcpy(found.path, info->dlpi_name);
   found.of_torch = of_torch;
