@@ -40,6 +40,11 @@ class Circuit(NamedTuple):
     output_scale: Tensor | None = None
     output_shift: Tensor | None = None
 
+    @property
+    def units(self) -> int:
+        """m; 0 if g_l, which every network has, was left out."""
+        return 0 if self.g_l is None else self.g_l.numel()
+
 
 class Switches(NamedTuple):
     """The choices that make a model of the equation, and how a backend is to run it; the default is an LRCU.

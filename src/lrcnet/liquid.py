@@ -9,7 +9,7 @@ Axes: B batch, m hidden units (states), n inputs, J = m + n presynaptic rows, th
 
 from collections.abc import Mapping
 from operator import itemgetter
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import torch
 from torch import Tensor, nn
@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from lrcnet.circuit import ELASTANCES, LETTERS, Circuit, Elastance, Switches
 from lrcnet.constraints import CONSTRAINTS, Constrained, nonnegative, raw_from_value
 from lrcnet.errors import one_of, positive_size
+from lrcnet.tracing import compiling
 
 __all__ = [
     "ELASTANCES",
@@ -44,9 +45,9 @@ __all__ = [
 Parametrisation = Literal["ab", "sigma-mu"]
 PARAMETRISATIONS: tuple[str, ...] = get_args(Parametrisation)
 
-# nn.Module's attribute look-up is slow enough to be seen in a single step.
-_stored_letters = itemgetter(*Circuit._fields)
-_stored_letters_after_b = itemgetter(*Circuit._fields[2:])
+_FIELDS_AFTER_B = Circuit._fields[2:]
+# The fastest way to read them, but torch.compile cannot trace it.
+_all_letters = itemgetter(*Circuit._fields)
 
 
 class Currents(NamedTuple):
@@ -66,7 +67,7 @@ class Gates(NamedTuple):
 
 
 def synapses(y: Tensor, a: Tensor, b: Tensor) -> Tensor:
-    """Return the open probability of every synaptic channel, sigma(a_ji y_j + b_ji), Eq. 1: y (..., J) -> (..., J, m)."""
+    """Return the open probability of every synaptic channel, sigma(a_ji y_j + b_ji), Eq. 1: (..., J) -> (..., J, m)."""
     return torch.sigmoid(torch.addcmul(b, y.unsqueeze(-1), a))
 
 
@@ -81,7 +82,7 @@ def update_gate(u: Tensor, saturated: bool) -> Tensor:
 
 
 def elastance_gate(elastance: str, w: Tensor, *letters: Tensor) -> Tensor:
-    """Return eps(w) of a named elastance, Eqs. 4 and 5; `letters` are its own, in the order of `ELASTANCES`."""
+    """Return eps(w) of a named elastance, Eqs. 4 and 5; its own letters come in the order of `ELASTANCES`."""
     return ELASTANCES[elastance].gate(w, *letters)
 
 
@@ -204,9 +205,7 @@ class LiquidParameters(Constrained):
             present = letter.used(switches) and (letter.option is None or options[letter.option])
             tensor = torch.empty(letter.shape(input_size, hidden_size), device=device, dtype=dtype)
             self.register_parameter(self._names[name], nn.Parameter(tensor) if present else None)
-        self.nonnegative_parameters = tuple(
-            self._names[name] for name in self._present() if LETTERS[name].nonnegative
-        )
+        self.nonnegative_parameters = tuple(self._names[name] for name in self._present() if LETTERS[name].nonnegative)
         self.reset_parameters()
 
     @torch.no_grad()
@@ -253,21 +252,23 @@ class LiquidParameters(Constrained):
 
     def values(self) -> Circuit:
         """Return the circuit as differentiable tensors, constraints applied: the values that forward computes with."""
-        letters: dict[str, Tensor | None] = {}
-        for name, stored in self._names.items():
-            value = getattr(self, stored)
-            constrained = value is not None and LETTERS[name].nonnegative
-            letters[name] = nonnegative(value, self.constraint) if constrained else value
-        letters["a"], letters["b"] = self.slopes_and_offsets()
-        return Circuit(**letters)  # type: ignore[arg-type]
+        a, b = self.slopes_and_offsets()
+        return Circuit(a, b, *[self.letter(name) for name in _FIELDS_AFTER_B])
+
+    def letter(self, name: str) -> Any:
+        """Return one letter other than a and b, constraints applied; None if this network does not have it."""
+        stored = getattr(self, self._names[name])
+        return nonnegative(stored, self.constraint) if stored is not None and LETTERS[name].nonnegative else stored
 
     def values_for_kernel(self) -> Circuit:
         """Return the circuit as a backend takes it: unclamped if a clamp is the constraint, which a backend applies."""
         if self.constraint != "clamp" or "parametrizations" in self._modules:
             return self.values()
+        # Not by attributes: nn.Module's look-up is slow enough to be seen in a single step.
+        stored: Mapping[str, Any] = self._parameters
         if self.parametrisation == "ab":
-            return Circuit._make(_stored_letters(self._parameters))
-        return Circuit(*self.slopes_and_offsets(), *_stored_letters_after_b(self._parameters))
+            return Circuit._make([stored[name] for name in Circuit._fields] if compiling() else _all_letters(stored))
+        return Circuit(*self.slopes_and_offsets(), *[stored[name] for name in _FIELDS_AFTER_B])
 
     @torch.no_grad()
     def circuit(self) -> dict[str, Tensor | None]:

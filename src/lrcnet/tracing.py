@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-_ORDINARY = (Tensor, nn.Parameter)
+_ORDINARY = frozenset({Tensor, nn.Parameter, type(None)})
 # Looked up once: these are asked at every step of a stream.
 compiling = torch.compiler.is_compiling
 _forward_ad = torch.autograd.forward_ad
@@ -55,7 +55,7 @@ def dispatcher_needed() -> bool:
 
 def are_ordinary(*tensors: Tensor | None) -> bool:
     """Whether all are plain tensors or parameters (or None), not subclasses with a behaviour of their own."""
-    return all(tensor is None or type(tensor) in _ORDINARY for tensor in tensors)
+    return _ORDINARY.issuperset(map(type, tensors))
 
 
 def values_are_readable(*tensors: Tensor) -> bool:

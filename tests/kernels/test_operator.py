@@ -11,9 +11,8 @@ from torch.nn.utils.rnn import pack_padded_sequence
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import lrcnet
-from lrcnet import kernels
-from lrcnet.kernels.arguments import _sound, check
-from tests.kernels.conftest import CPU, circuit_and_switches, label, run_program, scan, step, values_and_gradients
+from lrcnet.circuit import STEP_LETTERS, Switches
+from tests.kernels.conftest import CPU, label, run_program, scan, step, values_and_gradients
 from tests.kernels.transcription import MODELS, batch_of, network, states
 
 SWITCHES: dict[str, Any] = {"saturated": True, "elastance": "symmetric", "solver": "euler", "unfolds": 1}
@@ -47,15 +46,14 @@ def test_gradcheck_through_every_tensor(model: dict[str, Any]) -> None:
 @pytest.mark.parametrize("elastance", ["none", "symmetric"])
 def test_opcheck(elastance: str) -> None:
     (x, h0, dt), rest = arguments(elastance=elastance, unfolds=2)
-    order = ("a", "b", "g", "k", "g_l", "e_l", "o", "p", "k_eps", "input_scale", "input_shift")
-    tensors = [None if t is None else t.requires_grad_() for t in (x, h0, dt, *(rest[name] for name in order))]
+    tensors = [None if t is None else t.requires_grad_() for t in (x, h0, dt, *(rest[name] for name in STEP_LETTERS))]
     switches = (1.0, True, elastance, "hybrid", 2, False)
     torch.library.opcheck(torch.ops.lrcnet.scan.default, (*tensors, *switches, True, True))
     plain = [None if t is None else t.detach() for t in tensors]
     out, saved = torch.ops.lrcnet.scan(*plain, *switches, True, True)
     torch.library.opcheck(
         torch.ops.lrcnet.scan_backward.default,
-        (torch.ones_like(out), *plain, *switches, out, saved, True, True),
+        (torch.ones_like(out), *plain, *switches, True, out, saved, True, True),
         test_utils=("test_schema", "test_faketensor"),
     )
 
@@ -341,11 +339,11 @@ def test_step_refuses_what_is_not_on_the_cpu(name: str) -> None:
 
 
 def test_reasons_name_everything_that_stands_in_the_way() -> None:
-    assert kernels.reasons(torch.zeros(1, 1, 1), solver="euler") == []
-    found = kernels.reasons(torch.zeros(1, 1, 1, dtype=torch.float16, device="meta"), solver="rk4")
-    assert len(found) == 3
+    assert CPU.reasons(torch.zeros(1, 1, 1), Switches()) == []
+    switches = Switches(solver="rk4", elastance="unheard of")
+    assert len(CPU.reasons(torch.zeros(1, 1, 1, dtype=torch.float16, device="meta"), switches)) == 4
     seen: list[list[str]] = []
-    torch.func.grad(lambda x: (seen.append(kernels.reasons(x, solver="euler")), x.sum())[1])(torch.zeros(1, 1, 1))
+    torch.func.grad(lambda x: (seen.append(CPU.reasons(x, Switches())), x.sum())[1])(torch.zeros(1, 1, 1))
     assert seen == [["torch.func transforms need the plain loop"]]
 
 
@@ -373,36 +371,3 @@ def test_the_short_way_takes_a_mode_that_is_entered_between_forward_and_backward
     with Seen() as seen:
         out.sum().backward()
     assert "lrcnet.scan_backward.default" in seen.names
-
-
-@pytest.mark.parametrize("name", ["a", "b", "g", "k", "g_l", "e_l", "o", "p", "k_eps", "input_scale", "input_shift"])
-@pytest.mark.parametrize("how", ["missing", "too small", "transposed", "another type", "elsewhere"])
-def test_the_quick_check_lets_nothing_pass_that_the_full_one_refuses(name: str, how: str) -> None:
-    (x, h0, dt), rest = arguments(n=2, m=5)
-    wrong = {
-        "missing": lambda t: None,
-        "too small": lambda t: t[:-1],
-        "transposed": lambda t: t.t() if t.dim() == 2 else t.unsqueeze(0),
-        "another type": lambda t: t.float(),
-        "elsewhere": lambda t: t.to("meta"),
-    }[how](rest[name])
-    order = ("a", "b", "g", "k", "g_l", "e_l", "o", "p", "k_eps", "input_scale", "input_shift")
-    given = tuple({**rest, name: wrong}[key] for key in order)
-    assert _sound(x, h0, dt, tuple(rest[key] for key in order), "symmetric", False)
-    if how == "missing" and name in ("p", "input_scale", "input_shift"):
-        assert _sound(x, h0, dt, given, "symmetric", False)
-        return
-    assert not _sound(x, h0, dt, given, "symmetric", False)
-    with pytest.raises(ValueError, match=r"must (be|have)"):
-        check(x, h0, dt, *given, elastance="symmetric", batch_first=False)
-
-
-def test_the_quick_check_looks_at_first_state_and_dt_too() -> None:
-    (x, h0, dt), rest = arguments(steps=4, batch=3)
-    order = ("a", "b", "g", "k", "g_l", "e_l", "o", "p", "k_eps", "input_scale", "input_shift")
-    given = tuple(rest[key] for key in order)
-    for start, step in ((h0[:2], dt), (h0, dt[:3]), (h0.float(), dt), (h0, dt.float()), (h0.t(), dt), (h0, dt.t())):
-        assert not _sound(x, start, step, given, "symmetric", False)
-        with pytest.raises(ValueError, match=r"must (be|have)"):
-            check(x, start, step, *given, elastance="symmetric", batch_first=False)
-    assert not _sound(x[0], h0, dt, given, "symmetric", False)

@@ -140,16 +140,12 @@ def test_any_shape_equals_the_equation(
 ) -> None:
     elastance = str(model["elastance"])
     tensors = problem(steps, batch, n, m, elastance, seed, batch_first=batch_first, maps=maps, bias=bias)
-    fused = values_and_gradients(
-        scan, tensors, torch.float64, **model, batch_first=batch_first, negative_dt="error"
-    )
+    fused = values_and_gradients(scan, tensors, torch.float64, **model, batch_first=batch_first, negative_dt="error")
     truth = values_and_gradients(states, tensors, torch.float64, **model, batch_first=batch_first)
     for name, value in truth.items():
         assert fused[name].shape == value.shape, name
         assert relative_error(fused[name], value) < 1e-10, name
-    single = values_and_gradients(
-        scan, tensors, torch.float32, **model, batch_first=batch_first, negative_dt="error"
-    )
+    single = values_and_gradients(scan, tensors, torch.float32, **model, batch_first=batch_first, negative_dt="error")
     plain = values_and_gradients(states, tensors, torch.float32, **model, batch_first=batch_first)
     for name, value in truth.items():
         # One network and its largest error say little of exactness, which the error law is for: ten times is luck.

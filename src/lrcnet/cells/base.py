@@ -38,7 +38,7 @@ class Cell(nn.Module, ABC):
     # Filled by `scan` while `record_gates` is active.
     _recorded: "list[tuple[Tensor, GatesByName]] | None" = None
 
-    @final
+    @final  # type: ignore[misc]  # nn.Module declares forward as an attribute.
     def forward(self, x: Tensor, h: Tensor | None = None, dt: float | Tensor | None = None) -> Tensor:
         """Advance the state by one input.
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from lrcnet import kernels, liquid
 from lrcnet.cells.base import GatesByName, ODECell, states_before
-from lrcnet.circuit import SLOPE, Switches
+from lrcnet.circuit import ELASTANCES, SLOPE, Switches
 from lrcnet.errors import one_of
 from lrcnet.kernels import BACKENDS, Backend
 from lrcnet.liquid import Circuit, Currents, LiquidParameters
@@ -111,7 +111,9 @@ class LiquidCell(LiquidParameters, ODECell):
         rows = max(1, _SYNAPSES_TOGETHER // circuit.a.numel())
         parts = [
             liquid.gates(circuit, liquid.input_currents(circuit, readings), some, self.switches())
-            for readings, some in zip(x.flatten(0, 1).split(rows), before.flatten(0, 1).split(rows), strict=True)
+            for readings, some in zip(
+                torch.split(x.flatten(0, 1), rows), torch.split(before.flatten(0, 1), rows), strict=True
+            )
         ]
         forget, update, *eps = (
             torch.cat(values).view_as(before) for values in zip(*parts, strict=True) if values[0] is not None
@@ -148,11 +150,13 @@ class LiquidCell(LiquidParameters, ODECell):
         backend = None if self._select_for_stages(x) is not None else self._select(x, switches)
         if backend is None:
             return super()._scan_with_gates(x, h, dt, batch_major)
-        circuit = self.values_for_kernel()
-        states, kept = backend.scan(circuit, switches, x, h, dt, keep_gates=True)
+        states, kept = backend.scan(self.values_for_kernel(), switches, x, h, dt, keep_gates=True)
         assert kept is not None
+        forget, update, w = kept
         with torch.no_grad():
-            return states, _name_gates(kept.forget, kept.update, liquid.elastance_of(self.values(), switches, kept.w))
+            letters = [self.letter(name) for name in ELASTANCES[self.elastance].letters]
+            eps = None if w is None else liquid.elastance_gate(self.elastance, w, *letters)
+            return states, _name_gates(forget, update, eps)
 
     def _stepper(self, x: Tensor) -> Callable[[int, Tensor, float | Tensor], Tensor]:
         backend = self._select_for_stages(x)

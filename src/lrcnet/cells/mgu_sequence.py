@@ -1,6 +1,7 @@
 """The minimal gated unit over a whole sequence as one function with its gradient, in few operations per step.
 
-`MGUCell.next_state` is the specification; this is the same computation, written to be fast. Axes: T time, B batch, n inputs, m hidden units.
+`MGUCell.next_state` is the specification; this is the same computation, written to be fast.
+Axes: T time, B batch, n inputs, m hidden units.
 
     f = sigma(W_f x + U_f h + b_f), c = tanh(W_c x + U_c (f h) + b_c), h' = (1 - f) h + f c
 """
@@ -11,7 +12,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lrcnet.tracing import are_ordinary, compiling, forward_mode_active, is_batch_of_gradients, jit_tracing, transform_active
+from lrcnet.tracing import (
+    are_ordinary,
+    compiling,
+    forward_mode_active,
+    is_batch_of_gradients,
+    jit_tracing,
+    transform_active,
+)
 
 Step = Callable[[Tensor, Tensor, Tensor], Tensor]
 # x, h, weight_ih, weight_hh, bias
@@ -119,7 +127,16 @@ def _gradients(
     length = min(steps, max(1, _BLOCK // max(1, batch * m)))
     of_g, of_ds, results_of_block = (x.new_empty(planes, length, batch, m) for planes in (3, 2, 3))
     # Views of single steps are made once, for they cost about as much as the arithmetic of a small layer.
-    views = [*zip(of_g.unbind(1), of_ds.unbind(1), results_of_block.unbind(1), results_of_block[1:].unbind(1), *results_of_block, strict=True)]
+    views = [
+        *zip(
+            of_g.unbind(1),
+            of_ds.unbind(1),
+            results_of_block.unbind(1),
+            results_of_block[1:].unbind(1),
+            *results_of_block,
+            strict=True,
+        )
+    ]
     ds, g = torch.empty_like(h), torch.zeros_like(h)
     for stop in range(steps, 0, -length):
         start = max(0, stop - length)

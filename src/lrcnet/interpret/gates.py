@@ -52,7 +52,7 @@ def torch_gates(layer: nn.RNNBase, x: Tensor, states: Tensor, start: Mapping[str
 
 
 def _accumulate(keep: Tensor, add: Tensor, start: Tensor) -> Tensor:
-    """Return c_t = keep_t c_{t-1} + add_t of (T, B, m), by doubling: a loop over time would take longer than the LSTM."""
+    """Return c_t = keep_t c_{t-1} + add_t of (T, B, m), by doubling, which is faster than a loop over time."""
     total = torch.cat([torch.addcmul(add[:1], keep[:1], start), add[1:]])
     reach = 1
     while reach < len(total):

@@ -76,7 +76,9 @@ class CPUBackend(Backend):
         if _step is None:
             raise RuntimeError(native.unavailable())
         batch, inputs = x.shape
-        dtype, units = x.dtype, circuit.g_l.numel()
+        dtype, g_l = x.dtype, circuit.g_l
+        # Not circuit.units: a property's call is seen in a step of one sample.
+        units = 0 if g_l is None else g_l.numel()
         model = model_arguments(circuit, switches, x, inputs, units)
         is_double = _IS_DOUBLE.get(dtype)
         if is_double is None or not (x.is_cpu and h.is_cpu and h.dtype is dtype and h.numel() == batch * units):

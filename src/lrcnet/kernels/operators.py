@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lrcnet.circuit import LETTERS, STEP_LETTERS, Switches
+from lrcnet.circuit import LETTERS, STEP_LETTERS, Switches, describe_mismatch
 from lrcnet.errors import DivergenceWarning, describe_divergence, describe_negative_dt
 from lrcnet.kernels import native
 from lrcnet.kernels.problem import TENSORS, Arguments, Problem, address
@@ -115,7 +115,7 @@ def _new_gradients(problem: Problem, want_x: bool, want_dt: bool) -> list[Tensor
     letters = problem.circuit[: len(STEP_LETTERS)]
     return [
         x.new_empty(x.shape) if want_x else None,
-        x.new_empty((batch, problem.units)),
+        x.new_empty((batch, problem.circuit.units)),
         x.new_empty(x.shape[:2]) if want_dt else None,
         *(None if p is None else torch.empty_like(p, memory_format=torch.contiguous_format) for p in letters),
     ]
@@ -134,6 +134,10 @@ def _scan_on_cpu(*flat: Any) -> tuple[Tensor, Tensor]:
 def _scan_fake(*flat: Any) -> tuple[Tensor, Tensor]:
     *arguments, keep = flat
     problem = Problem.unpack(arguments)
+    # torch sends a call to the fake if only one of its tensors is on the meta device.
+    for name, tensor in zip(TENSORS, flat, strict=False):
+        if tensor is not None and tensor.device != problem.x.device:
+            raise ValueError(describe_mismatch(name, tensor, tuple(tensor.shape), problem.x))
     new_empty = problem.x.new_empty
     return new_empty(problem.states_shape()), new_empty(problem.saved_shape() if keep else (0,))
 

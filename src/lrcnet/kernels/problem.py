@@ -4,7 +4,7 @@ Axes: T time, B batch, n inputs, m hidden units, K unfoldings. x is (T, B, n), o
 """
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache
 from typing import Any, NamedTuple
 
 import torch
@@ -49,11 +49,6 @@ class Problem(NamedTuple):
         return cls(x, h0, dt, circuit, dt_value, Switches(*flat[len(TENSORS) + 1 :]))
 
     @property
-    def units(self) -> int:
-        """m."""
-        return self.circuit.g_l.shape[0]
-
-    @property
     def time_and_batch(self) -> tuple[int, int]:
         """T and B."""
         first, second = self.x.shape[:2]
@@ -61,13 +56,13 @@ class Problem(NamedTuple):
 
     def states_shape(self) -> tuple[int, int, int]:
         """Return the shape of the states, laid out as x."""
-        return (*self.x.shape[:2], self.units)
+        return (*self.x.shape[:2], self.circuit.units)
 
     def saved_shape(self) -> tuple[int, ...]:
         """Return (T, K, B, planes, m): F, U, then w with an elastance, then the states before several unfoldings."""
         (steps, batch), switches = self.time_and_batch, self.switches
         planes = 2 + (switches.elastance != "none") + (switches.unfolds > 1)
-        return (steps, switches.unfolds, batch, planes, self.units)
+        return (steps, switches.unfolds, batch, planes, self.circuit.units)
 
 
 class Arguments:
@@ -81,10 +76,10 @@ class Arguments:
         x, h0, dt, circuit, dt_value, switches = problem
         if x.dim() != 3:
             raise ValueError(f"x must have 3 dimensions, but has {x.dim()}; add the batch and time axes")
-        circuit = Circuit._make(None if letter is None else letter.contiguous() for letter in circuit)
-        model = model_arguments(circuit, switches, x, x.shape[2], problem.units)
+        circuit = Circuit._make([None if letter is None else letter.contiguous() for letter in circuit])
+        model = model_arguments(circuit, switches, x, x.shape[2], circuit.units)
         steps, batch = problem.time_and_batch
-        _check_optional("h0", h0, (batch, problem.units), x)
+        _check_optional("h0", h0, (batch, circuit.units), x)
         _check_optional("dt", dt, x.shape[:2], x)
         h0 = None if h0 is None else h0.contiguous()
         self._memory = (x, h0, dt, circuit)
@@ -129,7 +124,7 @@ def model_arguments(circuit: Circuit, switches: Switches, x: Tensor, inputs: int
     return (*codes, inputs, units, *addresses)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _plan(switches: Switches) -> tuple[tuple[int, ...], Callable[..., tuple[int, ...] | None]]:
     """Return the codes of the switches, and the function that checks the letters and returns their addresses.
 

@@ -35,7 +35,9 @@ def render(runs: Sequence[Finished]) -> Rendered:
     """Draws both forms and measures their range and symmetry."""
     w = torch.linspace(-REACH, REACH, 401, dtype=torch.float64)
     curves = {"asymmetric": liquid.elastance_gate("asymmetric", w)}
-    curves |= {f"symmetric, k = {k:g}": liquid.elastance_gate("symmetric", w, torch.tensor(k, dtype=w.dtype)) for k in WIDTHS}
+    curves |= {
+        f"symmetric, k = {k:g}": liquid.elastance_gate("symmetric", w, torch.tensor(k, dtype=w.dtype)) for k in WIDTHS
+    }
     rows = [
         (
             name,

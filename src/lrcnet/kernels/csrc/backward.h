@@ -1,6 +1,7 @@
 // The gradients of every parameter, the inputs, dt and the first state, backwards through time. Sigmoids are computed
-// again rather than kept. Each part of the batch sums its own parameter gradients; the parts are added in order at the
-// end, so that the result depends on the number of parts only.
+// again instead of stored. A leading g marks a gradient: gh is that of the state h, gf, gu, gw those of the sums f, u,
+// w. Each part of the batch sums its own parameter gradients; the parts are added in order at the end, so that the
+// result depends only on the number of parts.
 #pragma once
 
 #include "matmul.h"
@@ -180,7 +181,7 @@ struct Backward {
     if (want_y) scatter_inputs(scratch.dy, sum, time, steps, sample, samples);
   }
 
-  // From the mapped inputs' gradient to those of x and of the map.
+  // Writes the gradients of x and of the input map, given that of the mapped inputs.
   void scatter_inputs(const T* dy, const Sums<T>& sum, index_t time, index_t steps, index_t sample,
                       index_t samples) const {
     if (gradients.letters.input_scale || gradients.letters.input_shift) sum_map(dy, sum, time, steps, sample, samples);
@@ -192,8 +193,8 @@ struct Backward {
       }
   }
 
-  // A channel's gradient sums one number per reading, of both signs and one after the other: in single precision it
-  // would lose what the plain loop, which sums in a tree, keeps.
+  // Sums in double precision: a channel's gradient is the sum of one number of either sign per reading. The plain loop
+  // sums them in a tree; a running sum in single precision would lose digits that the tree keeps.
   void sum_map(const T* dy, const Sums<T>& sum, index_t time, index_t steps, index_t sample, index_t samples) const {
     constexpr index_t kChannels = 16;
     for (index_t first = 0; first < sizes.n; first += kChannels) {
@@ -221,7 +222,7 @@ struct Backward {
     for (index_t end = sizes.T; end > 0; end -= sizes.steps) {
       const index_t steps = smaller(sizes.steps, end), time = end - steps;
       for (index_t t = steps - 1; t >= 0; --t) run_step(scratch, sum, t * samples, time + t, sample, samples);
-      // With one unfolding the states before all steps of the block are at hand: one product instead of one per step.
+      // With one unfolding the states before all steps of the block are available: one product instead of one per step.
       if (elastic && sizes.K == 1)
         matmul_add(scratch.h, index_t(1), sizes.m_padded, sizes.m, scratch.gw, sizes.m_padded, steps * samples, sum.o,
                    sizes.m_padded, sizes.vectors);

@@ -1,4 +1,4 @@
-// One instruction set's kernels. Compiled several times; LRCNET_TABLE and LRCNET_NAME say for which.
+// The kernels of one instruction set. Compiled once for each of them; LRCNET_TABLE and LRCNET_NAME say which one it is.
 #include "backward.h"
 #include "forward.h"
 #include "step.h"
@@ -21,7 +21,7 @@ void step(const Problem& problem, bool is_double, const void* h, void* out, void
     step_batch<float>(problem, static_cast<const float*>(h), static_cast<float*>(out), static_cast<float*>(scratch));
 }
 
-// The sigmoid alone, the way the synapses use it for arguments of ordinary size: what the benchmark calls the limit.
+// The sigmoid alone, as the synapses compute it for arguments of ordinary size: the benchmark's lower limit of time.
 template <class T>
 void sigmoids_of(const T* from, T* to, index_t count) {
   constexpr index_t W = kLanes<T>;

@@ -17,7 +17,7 @@ struct Exp2<float> {
   // Adding this rounds to an integer n and leaves n + bias in the low bits, so that a shift makes the float 2^n.
   static constexpr float kRound = 12582912.0f + 127.0f;
   static constexpr int kMantissa = 23;
-  // Within this exp(z) and its reciprocal are normal numbers.
+  // For |z| up to this, exp(z) and its reciprocal are normal numbers.
   static constexpr float kLimit = 86.0f;
 };
 
@@ -38,7 +38,7 @@ constexpr T kLog2E = static_cast<T>(1.4426950408889634074);
 
 // exp(z) = power * fraction, both positive; needs |z| <= kLimit, or NaN, which ends up in fraction. z log2(e) is never
 // rounded: it only occurs inside fused operations, so that folding the factor into the weights would gain nothing and
-// cost precision. Several vectors advance in step, because one alone waits for each of its results.
+// cost precision. Several vectors are computed together, because one alone would wait for each of its results.
 template <class T, int N>
 LRCNET_INLINE void split_exp(const Vec<T> (&z)[N], Vec<T> (&power)[N], Vec<T> (&fraction)[N]) {
   using E = Exp2<T>;
@@ -53,7 +53,7 @@ LRCNET_INLINE void split_exp(const Vec<T> (&z)[N], Vec<T> (&power)[N], Vec<T> (&
     for (int i = 0; i < N; ++i) fraction[i] = fraction[i] * r[i] + E::kCoefficients[d];
 }
 
-// 1 / (1 + exp(t)), the sigmoid of -t, in place. Without Clamp the caller vouches for |t| <= kLimit.
+// 1 / (1 + exp(t)), the sigmoid of -t, in place. Without Clamp the caller guarantees |t| <= kLimit.
 template <class T, bool Clamp, int N>
 LRCNET_INLINE void sigmoid_of_minus(Vec<T> (&t)[N]) {
   if (Clamp)
@@ -71,7 +71,7 @@ LRCNET_INLINE Vec<T> sigmoid(Vec<T> z) {
   return t[0];
 }
 
-// exp(z), within exp(+-kLimit).
+// exp(z), clamped to the range from exp(-kLimit) to exp(kLimit).
 template <class T>
 LRCNET_INLINE Vec<T> exponential(Vec<T> z) {
   Vec<T> t[1] = {at_least(at_most(z, Exp2<T>::kLimit), -Exp2<T>::kLimit)}, power[1], fraction[1];
@@ -105,20 +105,20 @@ LRCNET_INLINE Vec<T> absolute(Vec<T> v) {
   return v < T(0) ? -v : v;
 }
 
-// tanh(x), given tail = sigmoid(-2 |x|), which serves where |x| is not small.
+// tanh(x), given tail = sigmoid(-2 |x|), which is used unless |x| is small.
 template <class T>
 LRCNET_INLINE Vec<T> hyperbolic_tangent(Vec<T> x, Vec<T> tail) {
   using S = TanhSeries<T>;
-  const Vec<T> q = x * x;
+  const Vec<T> square = x * x;
   Vec<T> series = splat(S::kCoefficients[S::kDegree]);
-  for (int d = S::kDegree - 1; d >= 0; --d) series = series * q + S::kCoefficients[d];
-  const Vec<T> small = x * q * series + x;
+  for (int d = S::kDegree - 1; d >= 0; --d) series = series * square + S::kCoefficients[d];
+  const Vec<T> small = x * square * series + x;
   const Vec<T> size = T(1) - T(2) * tail;
   const Vec<T> large = x < T(0) ? -size : size;
   return absolute<T>(x) < T(0.6) ? small : large;
 }
 
-// phi(z) = (exp(z) - 1) / z and its derivative; near 0 by their power series, where the quotient cancels.
+// phi(z) = (exp(z) - 1) / z and its derivative; near 0, where the quotient loses digits, by their power series.
 template <class T>
 struct PhiSeries;
 

@@ -30,7 +30,7 @@ struct Choice {
   bool available;
 };
 
-// Best first.
+// The instruction sets of this build, best first.
 const Choice* choices(int* count) {
   static const Choice all[] = {
 #if defined(LRCNET_HAVE_AVX512)
@@ -98,7 +98,7 @@ T dt_at(const Problem& problem, std::int64_t t, std::int64_t b) {
   return static_cast<const T*>(problem.dt)[t * problem.dt_time + b * problem.dt_batch];
 }
 
-// The first negative dt, lowest time, then lowest sample; a scalar dt is checked where it enters.
+// The first negative dt, lowest time, then lowest sample; a dt given as one number is checked in Python.
 template <class T>
 bool find_negative(const Problem& problem, std::int64_t* time, std::int64_t* sample) {
   if (!problem.dt) return false;
@@ -118,7 +118,7 @@ bool finite_row(const T* row, std::int64_t count, std::int64_t stride) {
   return true;
 }
 
-// The first non-finite state that no non-finite input explains. Such a state stays non-finite to the end of its
+// The first non-finite state that is not due to a non-finite input. Such a state stays non-finite to the end of its
 // sequence, so looking at the last states is enough when nothing is wrong.
 template <class T>
 bool find_diverged(const Problem& problem, std::int64_t* time, std::int64_t* sample) {
@@ -207,7 +207,7 @@ PyObject* step(PyObject*, PyObject* const* args, Py_ssize_t count) {
   problem.dt = reader.address(), problem.dt_batch = reader.integer(), problem.dt_value = reader.number();
   void* out = reader.address();
   if (reader.failed()) return nullptr;
-  // Room for padding to the widest vector; see step_batch.
+  // Includes padding to the widest vector; see step_batch.
   const std::size_t bytes = static_cast<std::size_t>(problem.n + 7 * (problem.m + 16)) * (is_double ? 8 : 4);
   alignas(64) char stack_memory[16384];
   void* scratch = bytes <= sizeof stack_memory ? stack_memory : std::malloc(bytes);

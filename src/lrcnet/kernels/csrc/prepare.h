@@ -22,7 +22,7 @@ constexpr double kSynapsesPerThread = 60000;
 inline index_t smaller(index_t a, index_t b) { return a < b ? a : b; }
 inline index_t larger(index_t a, index_t b) { return a < b ? b : a; }
 
-// Hands out aligned pieces of one allocation; with a null base it only measures.
+// Divides one allocation into aligned pieces; with a null base it only measures the size.
 struct Arena {
   char* base = nullptr;
   std::size_t used = 0;
@@ -135,8 +135,8 @@ struct Prepared {
   }
 };
 
-// The mapped inputs of `points` points starting at (time, sample): y[point][channel], points ordered by time, then
-// sample.
+// Writes the mapped inputs of `points` points starting at (time, sample): y[point][channel], points ordered by time,
+// then sample.
 template <class T>
 void gather_inputs(const Problem& problem, const Sizes& sizes, const Prepared<T>& w, index_t time, index_t steps,
                    index_t sample, index_t samples, T* y) {
@@ -156,7 +156,7 @@ LRCNET_INLINE T substep(const Problem& problem, index_t time, index_t sample) {
   return dt / static_cast<T>(problem.K);
 }
 
-// (samples, m), rows `stride` apart, into (samples, m_padded) with zero padding; zeros if there is no source.
+// Copies (samples, m), rows `stride` apart, into (samples, m_padded) with zero padding; zeros if there is no source.
 template <class T>
 void gather_rows(const T* from, index_t stride, index_t samples, index_t m, index_t m_padded, T* to) {
   for (index_t b = 0; b < samples; ++b, to += m_padded) {

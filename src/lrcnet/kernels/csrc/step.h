@@ -58,7 +58,8 @@ LRCNET_INLINE void load_unit_letters(const Problem& problem, index_t i, Vec<T> (
   }
 }
 
-// scratch holds n + 7 padded(m) numbers. x, h, out are (B, n), (B, m), (B, m); h and out contiguous.
+// Takes one step of each sample. scratch holds n + 7 padded(m) numbers. x, h, out are (B, n), (B, m), (B, m); h and out
+// contiguous.
 template <class T>
 void step_batch(const Problem& problem, const T* h, T* out, T* scratch) {
   constexpr index_t W = kLanes<T>;
