@@ -131,7 +131,7 @@ def test_output_map_touches_the_output_and_not_the_state() -> None:
 
 def test_symmetric_elastance_is_even_and_bounded_by_its_value_at_zero() -> None:
     w, k = torch.linspace(-30, 30, 601, dtype=torch.float64), torch.tensor(1.3, dtype=torch.float64)
-    eps = liquid.elastance_gate(w, k)
+    eps = liquid.elastance_gate("symmetric", w, k)
     torch.testing.assert_close(eps, eps.flip(0), rtol=0, atol=1e-15)
     assert float(eps.max()) == pytest.approx(float(torch.tanh(k / 2)), abs=1e-15)
 

@@ -16,11 +16,11 @@ import pytest
 
 import lrcnet
 from lrcnet.cells.base import NEGATIVE_DT
-from lrcnet.cells.liquid import BACKENDS
 from lrcnet.constraints import CONSTRAINTS, Constraint
+from lrcnet.kernels import CHOICES
 from lrcnet.layers import LiquidLayer, ODELayer
 from lrcnet.liquid import ELASTANCES, PARAMETRISATIONS, Elastance, Parametrisation
-from lrcnet.options import Backend, GatedOptions, LiquidOptions, NegativeDt, ODEOptions
+from lrcnet.options import BackendChoice, GatedOptions, LiquidOptions, NegativeDt, ODEOptions
 from lrcnet.solvers import FIELD_SOLVERS, SOLVERS, DormandPrince, ExplicitRungeKutta, FieldSolverName, SolverName
 
 ROOT = Path(__file__).parent.parent
@@ -77,8 +77,8 @@ def test_names_in_types_are_the_names_that_are_accepted() -> None:
     by_field = (name for name, method in SOLVERS.items() if isinstance(method, ExplicitRungeKutta | DormandPrince))
     assert get_args(FieldSolverName) == FIELD_SOLVERS == tuple(by_field)
     assert get_args(NegativeDt) == NEGATIVE_DT
-    assert get_args(Backend) == BACKENDS
-    assert get_args(Elastance) == ELASTANCES
+    assert get_args(BackendChoice) == CHOICES
+    assert get_args(Elastance) == tuple(ELASTANCES)
     assert get_args(Parametrisation) == PARAMETRISATIONS
     assert get_args(Constraint) == CONSTRAINTS
 

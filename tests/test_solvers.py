@@ -52,11 +52,11 @@ def test_adaptive_solver_meets_its_tolerance() -> None:
     exact = truth(2.0)
     cell, x, h = held_cell("euler", 1)
     values = cell.values()
-    held = cell.hold(values, x)
+    terms = cell.input_terms(values, x)
     errors = []
     for tolerance in (1e-4, 1e-6, 1e-8, 1e-10):
         with torch.no_grad():
-            end = DormandPrince(5, tolerance, tolerance).step(lambda s: cell.split(values, held, s), h, 2.0)
+            end = DormandPrince(5, tolerance, tolerance).step(lambda s: cell.split(values, terms, s), h, 2.0)
         errors.append(np.abs(end[0].numpy() - exact).max())
         assert errors[-1] < 20 * tolerance
     assert errors == sorted(errors, reverse=True)

@@ -35,3 +35,20 @@ def positive_size(what: str, given: int, least: int = 1) -> int:
     if given < least:
         raise ValueError(f"{what} must be at least {least}, but is {given}; pass a larger one")
     return given
+
+
+def describe_negative_dt(place: str, value: float) -> str:
+    """Return the sentence for a dt below 0; `place` is its index, such as "[t=2, sample=1]", or "" for a number."""
+    given = f"dt{place} is" if place else "is"
+    return (
+        f"dt must be >= 0, but {given} {value:g}; sort the readings by time, or pass negative_dt='clamp' or 'allow' to "
+        "the layer"
+    )
+
+
+def describe_divergence(t: int, sample: int) -> str:
+    """Return the sentence for a state that stopped being finite."""
+    return (
+        f"the state stopped being finite at step {t} of sample {sample} although the input is finite; use a stable "
+        "solver ('hybrid' or 'exponential'), more unfolds or a smaller dt"
+    )

@@ -1,47 +1,53 @@
 """The liquid equation, written once: dh/dt = eps(w) * (-F(f) * h + U(u) * e_l).
 
 LTC, STC and LRC are this right-hand side with three switches: saturation on or off, and no, an asymmetric or a
-symmetric elastance. Above, the equation as pure functions of a `Circuit`, the values a network computes with; below,
-the learnable parameters behind a circuit.
+symmetric elastance. The first half is the equation as pure functions of a `Circuit`, the values a network computes
+with; the second half is the learnable parameters behind a circuit.
 
 Axes: B batch, m hidden units (states), n inputs, J = m + n presynaptic rows, the m states first, then the n inputs.
 """
 
 from collections.abc import Mapping
-from typing import Literal, NamedTuple, get_args
+from operator import itemgetter
+from typing import Any, Literal, NamedTuple, get_args
 
 import torch
 from torch import Tensor, nn
 
+from lrcnet.circuit import ELASTANCES, LETTERS, Circuit, Elastance, Switches
 from lrcnet.constraints import CONSTRAINTS, Constrained, nonnegative, raw_from_value
 from lrcnet.errors import one_of, positive_size
+from lrcnet.tracing import compiling
 
-Elastance = Literal["none", "asymmetric", "symmetric"]
-ELASTANCES: tuple[str, ...] = get_args(Elastance)
+__all__ = [
+    "ELASTANCES",
+    "PARAMETRISATIONS",
+    "Circuit",
+    "Currents",
+    "Elastance",
+    "Gates",
+    "LiquidParameters",
+    "Parametrisation",
+    "Switches",
+    "affine",
+    "centre_of",
+    "currents",
+    "elastance_gate",
+    "elastance_of",
+    "forget_gate",
+    "gates",
+    "input_currents",
+    "split",
+    "synapses",
+    "update_gate",
+]
+
 Parametrisation = Literal["ab", "sigma-mu"]
 PARAMETRISATIONS: tuple[str, ...] = get_args(Parametrisation)
 
-
-class Circuit(NamedTuple):
-    """What a liquid network computes with, constraints applied, in the paper's letters.
-
-    a, b, g, k, o have shape (J, m); g_l, e_l, p, k_eps (m); the input map (n); the output map (m). None where a model
-    has no such thing.
-    """
-
-    a: Tensor
-    b: Tensor
-    g: Tensor
-    k: Tensor
-    g_l: Tensor
-    e_l: Tensor
-    o: Tensor | None = None
-    p: Tensor | None = None
-    k_eps: Tensor | None = None
-    input_scale: Tensor | None = None
-    input_shift: Tensor | None = None
-    output_scale: Tensor | None = None
-    output_shift: Tensor | None = None
+_FIELDS_AFTER_B = Circuit._fields[2:]
+# The fastest way to read them, but torch.compile cannot trace it.
+_all_letters = itemgetter(*Circuit._fields)
 
 
 class Currents(NamedTuple):
@@ -53,7 +59,7 @@ class Currents(NamedTuple):
 
 
 class Gates(NamedTuple):
-    """Forget gate F(f), update gate U(u) and elastance eps(w), each (..., m); elastance is None where it is 1."""
+    """Forget gate F(f), update gate U(u) and elastance eps(w), each (..., m); elastance is None if it is 1."""
 
     forget: Tensor
     update: Tensor
@@ -61,32 +67,32 @@ class Gates(NamedTuple):
 
 
 def synapses(y: Tensor, a: Tensor, b: Tensor) -> Tensor:
-    """Open probability of every synaptic channel, sigma(a_ji y_j + b_ji), Eq. 1: y (..., J) -> (..., J, m)."""
+    """Return the open probability of every synaptic channel, sigma(a_ji y_j + b_ji), Eq. 1: (..., J) -> (..., J, m)."""
     return torch.sigmoid(torch.addcmul(b, y.unsqueeze(-1), a))
 
 
 def forget_gate(f: Tensor, saturated: bool) -> Tensor:
-    """sigma(f) of Eq. 2, or f itself in the unsaturated LTC of Eq. 1."""
+    """Return sigma(f) of Eq. 2, or f itself in the unsaturated LTC of Eq. 1."""
     return torch.sigmoid(f) if saturated else f
 
 
 def update_gate(u: Tensor, saturated: bool) -> Tensor:
-    """tau(u) of Eq. 2, or u itself in the unsaturated LTC of Eq. 1."""
+    """Return tau(u) of Eq. 2, or u itself in the unsaturated LTC of Eq. 1."""
     return torch.tanh(u) if saturated else u
 
 
-def elastance_gate(w: Tensor, k_eps: Tensor | None) -> Tensor:
-    """sigma(w), Eq. 4, or with k_eps the symmetric sigma(w + k) - sigma(w - k), Eq. 5."""
-    return torch.sigmoid(w) if k_eps is None else torch.sigmoid(w + k_eps) - torch.sigmoid(w - k_eps)
+def elastance_gate(elastance: str, w: Tensor, *letters: Tensor) -> Tensor:
+    """Return eps(w) of a named elastance, Eqs. 4 and 5; its own letters come in the order of `ELASTANCES`."""
+    return ELASTANCES[elastance].gate(w, *letters)
 
 
 def affine(values: Tensor, scale: Tensor | None, shift: Tensor | None) -> Tensor:
-    """The input or output map, scale * values + shift per channel; values themselves where there is no map."""
+    """Apply the input or output map, scale * values + shift per channel, if there is one."""
     return values if scale is None or shift is None else values * scale + shift
 
 
 def input_currents(circuit: Circuit, x: Tensor) -> Currents:
-    """What the held input (..., n) and the leak give to f, u, w: the same in every unfolding of a step."""
+    """Return the part of f, u, w due to an input (..., n) and the leak: the same in every unfolding of a step."""
     m = circuit.g_l.shape[0]
     x = affine(x, circuit.input_scale, circuit.input_shift)
     s = synapses(x, circuit.a[m:], circuit.b[m:])
@@ -98,37 +104,45 @@ def input_currents(circuit: Circuit, x: Tensor) -> Currents:
     return Currents(f, u, w if circuit.p is None else w + circuit.p)
 
 
-def currents(circuit: Circuit, held: Currents, h: Tensor) -> Currents:
-    """f, u, w of Eqs. 1 and 3 for states h (..., m), given what the held input contributes."""
+def currents(circuit: Circuit, from_input: Currents, h: Tensor) -> Currents:
+    """Return f, u, w of Eqs. 1 and 3 for states h (..., m), given the input's part."""
     m = circuit.g_l.shape[0]
     s = synapses(h, circuit.a[:m], circuit.b[:m])
-    f = held.f + (circuit.g[:m] * s).sum(-2)
-    u = held.u + (circuit.k[:m] * s).sum(-2)
-    if held.w is None or circuit.o is None:
+    f = from_input.f + (circuit.g[:m] * s).sum(-2)
+    u = from_input.u + (circuit.k[:m] * s).sum(-2)
+    if from_input.w is None or circuit.o is None:
         return Currents(f, u, None)
-    w = torch.addmm(held.w, h, circuit.o[:m]) if h.dim() == 2 else held.w + h @ circuit.o[:m]
+    w = torch.addmm(from_input.w, h, circuit.o[:m]) if h.dim() == 2 else from_input.w + h @ circuit.o[:m]
     return Currents(f, u, w)
 
 
-def gates(circuit: Circuit, held: Currents, h: Tensor, saturated: bool) -> Gates:
-    """The three gates for states h (..., m)."""
-    f, u, w = currents(circuit, held, h)
-    eps = None if w is None else elastance_gate(w, circuit.k_eps)
-    return Gates(forget_gate(f, saturated), update_gate(u, saturated), eps)
+def elastance_of(circuit: Circuit, switches: Switches, w: Tensor | None) -> Tensor | None:
+    """Return eps(w) with a circuit's own letters; None without elastance, which means 1."""
+    if w is None:
+        return None
+    name = switches.elastance
+    return elastance_gate(name, w, *(getattr(circuit, letter) for letter in ELASTANCES[name].letters))
 
 
-def split(circuit: Circuit, held: Currents, h: Tensor, saturated: bool) -> tuple[Tensor, Tensor]:
-    """The right-hand side as (decay, drive), so that dh/dt = drive - decay * h: what every solver is built on."""
-    forget, update, eps = gates(circuit, held, h, saturated)
+def gates(circuit: Circuit, from_input: Currents, h: Tensor, switches: Switches) -> Gates:
+    """Return the three gates for states h (..., m)."""
+    f, u, w = currents(circuit, from_input, h)
+    saturated = switches.saturated
+    return Gates(forget_gate(f, saturated), update_gate(u, saturated), elastance_of(circuit, switches, w))
+
+
+def split(circuit: Circuit, from_input: Currents, h: Tensor, switches: Switches) -> tuple[Tensor, Tensor]:
+    """Return (decay, drive) of dh/dt = drive - decay * h: the form that every solver is built on."""
+    forget, update, eps = gates(circuit, from_input, h, switches)
     drive = update * circuit.e_l
     return (forget, drive) if eps is None else (eps * forget, eps * drive)
 
 
 def centre_of(a: Tensor, b: Tensor) -> Tensor:
-    """mu of sigma (y - mu) = a y + b, which is -b / a; a channel with a = b = 0 gets mu = 0.
+    """Return mu of sigma (y - mu) = a y + b, which is -b / a; a channel with a = b = 0 gets mu = 0.
 
     Raises:
-        ValueError: where a = 0 and b != 0, which no mu expresses.
+        ValueError: if a = 0 and b != 0 somewhere, which no mu expresses.
     """
     flat = a == 0
     if bool((flat & (b != 0)).any()):
@@ -148,18 +162,13 @@ class LiquidParameters(Constrained):
         hidden_size: m.
         elastance: "none", "asymmetric" or "symmetric".
         bias: whether the elastance has its bias p.
-        input_map, output_map: whether to have the per-channel affine maps.
-        parametrisation: "ab" learns a and b, "sigma-mu" learns sigma = a and mu = -b / a: same functions, other
-            gradients.
+        input_map, output_map: whether there are the per-channel affine maps.
+        parametrisation: "ab" learns a and b, "sigma-mu" learns sigma = a and mu = -b / a: the same functions, but
+            different gradients.
         constraint: "clamp" or "softplus", how g, g_l and k_eps are kept >= 0.
     """
 
     k: nn.Parameter
-    e_l: nn.Parameter
-    o: nn.Parameter | None
-    p: nn.Parameter | None
-    input_scale: nn.Parameter | None
-    input_shift: nn.Parameter | None
     output_scale: nn.Parameter | None
     output_shift: nn.Parameter | None
 
@@ -183,36 +192,27 @@ class LiquidParameters(Constrained):
         self.elastance = one_of("elastance", elastance, ELASTANCES)
         self.parametrisation = one_of("parametrisation", parametrisation, PARAMETRISATIONS)
         self.constraint = one_of("constraint", constraint, CONSTRAINTS)
-        m, n = hidden_size, input_size
-
-        def learn(name: str, *shape: int, when: bool = True) -> None:
-            tensor = torch.empty(shape, device=device, dtype=dtype)
-            self.register_parameter(name, nn.Parameter(tensor) if when else None)
-
-        # A raw softplus value must not be mistaken for a conductance when a state_dict is carried over: other names.
-        raw = "_raw" if constraint == "softplus" else ""
-        self._slope, self._offset = ("a", "b") if parametrisation == "ab" else ("sigma", "mu")
-        learn(self._slope, m + n, m)
-        learn(self._offset, m + n, m)
-        learn("g" + raw, m + n, m)
-        learn("k", m + n, m)
-        learn("g_l" + raw, m)
-        learn("e_l", m)
-        learn("o", m + n, m, when=elastance != "none")
-        learn("p", m, when=elastance != "none" and bias)
-        learn("k_eps" + raw, m, when=elastance == "symmetric")
-        for name, size, when in (("input", n, input_map), ("output", m, output_map)):
-            learn(f"{name}_scale", size, when=when)
-            learn(f"{name}_shift", size, when=when)
-        names = ["g", "g_l", "k_eps"] if elastance == "symmetric" else ["g", "g_l"]
-        self.nonnegative_parameters = tuple(name + raw for name in names)
+        options = {"bias": bias, "input_map": input_map, "output_map": output_map}
+        switches = Switches(elastance=elastance)
+        # A raw softplus value must not be mistaken for a conductance when a state_dict is carried over, nor sigma and
+        # mu for a and b: they have names of their own.
+        self._names = {name: name for name in LETTERS}
+        if constraint == "softplus":
+            self._names |= {name: f"{name}_raw" for name, letter in LETTERS.items() if letter.nonnegative}
+        if parametrisation == "sigma-mu":
+            self._names |= {"a": "sigma", "b": "mu"}
+        for name, letter in LETTERS.items():
+            present = letter.used(switches) and (letter.option is None or options[letter.option])
+            tensor = torch.empty(letter.shape(input_size, hidden_size), device=device, dtype=dtype)
+            self.register_parameter(self._names[name], nn.Parameter(tensor) if present else None)
+        self.nonnegative_parameters = tuple(self._names[name] for name in self._present() if LETTERS[name].nonnegative)
         self.reset_parameters()
 
     @torch.no_grad()
     def reset_parameters(self) -> None:
         """Draw the initial values of the authors' release, from torch's global generator."""
         m, n = self.hidden_size, self.input_size
-        like = getattr(self, self._slope)
+        like = getattr(self, self._names["a"])
         if like.is_meta:
             return
 
@@ -235,45 +235,44 @@ class LiquidParameters(Constrained):
         if self.elastance != "none":
             glorot = (6 / (m + n + m)) ** 0.5
             values["o"] = uniform(-glorot, glorot, m + n, m)
-        for name in self._present() - values.keys():
-            size = n if name.startswith("input") else m
-            start = 1.0 if name == "k_eps" or name.endswith("_scale") else 0.0
-            values[name] = torch.full((size,), start, device=like.device, dtype=like.dtype)
+        for name in self._present():
+            if name not in values:
+                shape = LETTERS[name].shape(n, m)
+                values[name] = torch.full(shape, LETTERS[name].start, device=like.device, dtype=like.dtype)
         self.load_circuit(values)
 
-    def _present(self) -> set[str]:
-        """The letters of the circuit that this network has."""
-        return {name for name, value in self.values()._asdict().items() if value is not None}
+    def _present(self) -> list[str]:
+        """Return the letters that this network has."""
+        return [name for name, stored in self._names.items() if getattr(self, stored) is not None]
 
     def slopes_and_offsets(self) -> tuple[Tensor, Tensor]:
-        """a and b, whichever parametrisation they are stored in."""
-        slope, offset = getattr(self, self._slope), getattr(self, self._offset)
+        """Return a and b, whichever parametrisation they are stored in."""
+        slope, offset = getattr(self, self._names["a"]), getattr(self, self._names["b"])
         return slope, offset if self.parametrisation == "ab" else -slope * offset
 
     def values(self) -> Circuit:
-        """The circuit as differentiable tensors: what forward computes with."""
+        """Return the circuit as differentiable tensors, constraints applied: the values that forward computes with."""
         a, b = self.slopes_and_offsets()
-        raw = "_raw" if self.constraint == "softplus" else ""
-        k_eps = getattr(self, "k_eps" + raw)
-        return Circuit(
-            a=a,
-            b=b,
-            g=nonnegative(getattr(self, "g" + raw), self.constraint),
-            k=self.k,
-            g_l=nonnegative(getattr(self, "g_l" + raw), self.constraint),
-            e_l=self.e_l,
-            o=self.o,
-            p=self.p,
-            k_eps=None if k_eps is None else nonnegative(k_eps, self.constraint),
-            input_scale=self.input_scale,
-            input_shift=self.input_shift,
-            output_scale=self.output_scale,
-            output_shift=self.output_shift,
-        )
+        return Circuit(a, b, *[self.letter(name) for name in _FIELDS_AFTER_B])
+
+    def letter(self, name: str) -> Any:
+        """Return one letter other than a and b, constraints applied; None if this network does not have it."""
+        stored = getattr(self, self._names[name])
+        return nonnegative(stored, self.constraint) if stored is not None and LETTERS[name].nonnegative else stored
+
+    def values_for_kernel(self) -> Circuit:
+        """Return the circuit as a backend takes it: unclamped if a clamp is the constraint, which a backend applies."""
+        if self.constraint != "clamp" or "parametrizations" in self._modules:
+            return self.values()
+        # Not by attributes: nn.Module's look-up is slow enough to be seen in a single step.
+        stored: Mapping[str, Any] = self._parameters
+        if self.parametrisation == "ab":
+            return Circuit._make([stored[name] for name in Circuit._fields] if compiling() else _all_letters(stored))
+        return Circuit(*self.slopes_and_offsets(), *[stored[name] for name in _FIELDS_AFTER_B])
 
     @torch.no_grad()
     def circuit(self) -> dict[str, Tensor | None]:
-        """The circuit as a dictionary of detached copies, in the paper's letters; see `Circuit`."""
+        """Return the circuit as a dictionary of detached copies, in the paper's letters; see `Circuit`."""
         return {name: None if v is None else v.detach().clone() for name, v in self.values()._asdict().items()}
 
     @torch.no_grad()
@@ -284,34 +283,31 @@ class LiquidParameters(Constrained):
             ValueError: for a missing, unknown or superfluous letter, a wrong shape, or a negative g, g_l or k_eps.
                 Nothing is changed then.
         """
-        expected = {name: value.shape for name, value in self.values()._asdict().items() if value is not None}
+        n, m = self.input_size, self.hidden_size
+        expected = {name: LETTERS[name].shape(n, m) for name in self._present()}
         given = {name: value for name, value in circuit.items() if value is not None}
         if given.keys() != expected.keys():
             raise ValueError(
                 f"the circuit must have exactly {', '.join(sorted(expected))}, but was given "
-                f"{', '.join(sorted(given)) or 'nothing'}; leave out or set to None what this network does not have"
+                f"{', '.join(sorted(given)) or 'nothing'}; leave out the others or set them to None"
             )
-        like = getattr(self, self._slope)
+        like = getattr(self, self._names["a"])
         new: dict[str, Tensor] = {}
         for name, value in given.items():
             value = torch.as_tensor(value).detach().to(device=like.device, dtype=like.dtype)
             if value.shape != expected[name]:
                 raise ValueError(
-                    f"{name} must have shape {tuple(expected[name])}, but has {tuple(value.shape)}; rows are the "
+                    f"{name} must have shape {expected[name]}, but has {tuple(value.shape)}; rows are the "
                     f"{self.hidden_size} states first, then the {self.input_size} inputs"
                 )
-            if name in ("g", "g_l", "k_eps"):
+            if LETTERS[name].nonnegative:
                 if bool((value < 0).any()):
                     raise ValueError(
                         f"{name} must be >= 0, but its smallest value is {value.min().item():g}; clamp it first"
                     )
-                name, value = (
-                    (f"{name}_raw" if self.constraint == "softplus" else name),
-                    raw_from_value(value, self.constraint),
-                )
+                value = raw_from_value(value, self.constraint)
             new[name] = value
         if self.parametrisation == "sigma-mu":
-            new["sigma"] = new.pop("a")
-            new["mu"] = centre_of(new["sigma"], new.pop("b"))
+            new["b"] = centre_of(new["a"], new["b"])
         for name, value in new.items():
-            getattr(self, name).copy_(value)
+            getattr(self, self._names[name]).copy_(value)

@@ -11,13 +11,13 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from lrcnet.cells import LRCCell, LTCCell, STCCell
-from lrcnet.cells.base import values_are_readable
 from lrcnet.constraints import Constraint
 from lrcnet.errors import DivergenceError, one_of, positive_size
 from lrcnet.liquid import Elastance, Parametrisation
-from lrcnet.options import Backend
+from lrcnet.options import BackendChoice
 from lrcnet.parallel_adjoint import LARGEST_STATE, roll_out
 from lrcnet.solvers import FIELD_SOLVERS, FieldSolverName, VectorField, solve
+from lrcnet.tracing import values_are_readable
 
 
 class MLPField(nn.Module):
@@ -89,7 +89,7 @@ class LRCField(nn.Module):
         saturated: bool = True,
         parametrisation: Parametrisation = "ab",
         constraint: Constraint = "clamp",
-        backend: Backend = "auto",
+        backend: BackendChoice = "auto",
     ) -> None:
         super().__init__()
         if not saturated and elastance != "none":

@@ -11,7 +11,7 @@ from lrcnet.constraints import Constraint
 from lrcnet.liquid import Elastance, Parametrisation
 from lrcnet.solvers import SolverName
 
-Backend = Literal["auto", "fused", "reference"]
+BackendChoice = Literal["auto", "fused", "reference"]
 NegativeDt = Literal["error", "clamp", "allow"]
 
 
@@ -40,4 +40,4 @@ class LiquidOptions(TypedDict, total=False):
     output_map: bool
     parametrisation: Parametrisation
     constraint: Constraint
-    backend: Backend
+    backend: BackendChoice

@@ -137,7 +137,7 @@ def test_gradients_are_right_for_every_input() -> None:
     leaves = [tensor.double().requires_grad_() for tensor in inputs]
 
     def scan(*tensors: Tensor) -> Tensor:
-        return mgu_sequence.scan(cell.step, *tensors)
+        return mgu_sequence.scan(cell.next_state, *tensors)
 
     assert torch.autograd.gradcheck(scan, leaves)
     assert torch.autograd.gradgradcheck(scan, leaves)

@@ -13,13 +13,40 @@ import torch
 from torch import Tensor
 
 from lrcnet import kernels
+from lrcnet.circuit import STEP_LETTERS, Circuit, Switches
 from lrcnet.kernels import native
+from lrcnet.kernels.cpu import CPUBackend
 
 if kernels.unavailable() is not None:
     collect_ignore_glob = ["test_*.py"]
 
 Call = Callable[..., Tensor]
 ROOT = Path(__file__).parents[2]
+
+
+CPU = CPUBackend()
+
+
+def circuit_and_switches(
+    *, batch_first: bool = False, negative_dt: str = "error", **rest: Any
+) -> tuple[Circuit, Switches]:
+    """The letters and switches of a model given by name."""
+    circuit = Circuit(**{name: rest.pop(name) for name in STEP_LETTERS})
+    return circuit, Switches(batch_first=batch_first, check_dt=negative_dt == "error", **rest)
+
+
+def scan(x: Tensor, h0: Tensor | None, dt: float | Tensor, **rest: Any) -> Tensor:
+    """The CPU backend's states, laid out as x, for letters and switches given by name."""
+    circuit, switches = circuit_and_switches(**rest)
+    if not switches.batch_first:
+        return CPU.scan(circuit, switches, x, h0, dt)[0]
+    dt = dt.transpose(0, 1) if isinstance(dt, Tensor) and dt.dim() else dt
+    return CPU.scan(circuit, switches, x.transpose(0, 1), h0, dt)[0].transpose(0, 1)
+
+
+def step(x: Tensor, h: Tensor, dt: float | Tensor, **rest: Any) -> Tensor:
+    """One step of the CPU backend, for letters and switches given by name."""
+    return CPU.step(*circuit_and_switches(**rest), x, h, dt)
 
 
 def values_and_gradients(

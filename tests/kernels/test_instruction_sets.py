@@ -11,7 +11,7 @@ from tests.kernels.conftest import run_program
 
 PROGRAM = """
 import torch
-from tests.kernels.conftest import values_and_gradients
+from tests.kernels.conftest import scan, values_and_gradients
 from tests.kernels.transcription import MODELS, batch_of, network, states
 from lrcnet import kernels
 print(kernels.info()["in_use"])
@@ -21,7 +21,7 @@ for model in MODELS:
             x, h0, dt = batch_of(steps, batch, n, m)
             tensors = {"x": x, "h0": h0, "dt": dt, **network(n, m, model["elastance"])}
             tensors = {k: None if v is None else v.float().double() for k, v in tensors.items()}
-            fused = values_and_gradients(kernels.scan, tensors, dtype, **model, batch_first=False, negative_dt="error")
+            fused = values_and_gradients(scan, tensors, dtype, **model, batch_first=False, negative_dt="error")
             truth = values_and_gradients(states, tensors, torch.float64, **model, batch_first=False)
             for name, value in truth.items():
                 error = float((fused[name] - value).abs().max() / value.abs().max())

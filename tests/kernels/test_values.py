@@ -14,7 +14,7 @@ from torch import Tensor
 
 import lrcnet
 from lrcnet import kernels
-from tests.kernels.conftest import instruction_set, label, values_and_gradients
+from tests.kernels.conftest import instruction_set, label, scan, values_and_gradients
 from tests.kernels.transcription import MODELS, batch_of, network, states
 
 # Agreement in float64, relative to the largest entry: sums over some hundred terms in another order.
@@ -60,7 +60,7 @@ def relative_error(found: Tensor, truth: Tensor) -> float:
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 def test_double_precision_equals_the_equation(model: dict[str, object], sizes: tuple[int, int, int, int]) -> None:
     tensors = problem(*sizes, str(model["elastance"]))
-    fused = values_and_gradients(kernels.scan, tensors, torch.float64, **model, **FUSED)
+    fused = values_and_gradients(scan, tensors, torch.float64, **model, **FUSED)
     truth = values_and_gradients(states, tensors, torch.float64, **model, **PLAIN)
     for name, value in truth.items():
         assert relative_error(fused[name], value) < DOUBLE, name
@@ -84,7 +84,7 @@ def check_error_law(cases: Iterable[tuple[dict[str, Tensor | None], dict[str, An
         plain = values_and_gradients(states, tensors, torch.float32, **model, **PLAIN)
         for instructions in kernels.info()["available"]:
             with instruction_set(instructions):
-                fused = values_and_gradients(kernels.scan, tensors, torch.float32, **model, **FUSED)
+                fused = values_and_gradients(scan, tensors, torch.float32, **model, **FUSED)
             for name, value in truth.items():
                 total = sums.setdefault((instructions, name), [0.0, 0.0, 0.0])
                 for i, part in enumerate((fused[name] - value, plain[name] - value, value)):
@@ -140,16 +140,12 @@ def test_any_shape_equals_the_equation(
 ) -> None:
     elastance = str(model["elastance"])
     tensors = problem(steps, batch, n, m, elastance, seed, batch_first=batch_first, maps=maps, bias=bias)
-    fused = values_and_gradients(
-        kernels.scan, tensors, torch.float64, **model, batch_first=batch_first, negative_dt="error"
-    )
+    fused = values_and_gradients(scan, tensors, torch.float64, **model, batch_first=batch_first, negative_dt="error")
     truth = values_and_gradients(states, tensors, torch.float64, **model, batch_first=batch_first)
     for name, value in truth.items():
         assert fused[name].shape == value.shape, name
         assert relative_error(fused[name], value) < 1e-10, name
-    single = values_and_gradients(
-        kernels.scan, tensors, torch.float32, **model, batch_first=batch_first, negative_dt="error"
-    )
+    single = values_and_gradients(scan, tensors, torch.float32, **model, batch_first=batch_first, negative_dt="error")
     plain = values_and_gradients(states, tensors, torch.float32, **model, batch_first=batch_first)
     for name, value in truth.items():
         # One network and its largest error say little of exactness, which the error law is for: ten times is luck.
@@ -168,9 +164,9 @@ def test_strides_of_the_input_do_not_matter(layout: str) -> None:
     tensors = problem(6, 4, 3, 9, "symmetric")
     tensors |= {name: lay(tensors[name]) for name in ("x", "h0", "dt")}
     assert not any(tensors[name].is_contiguous() for name in ("x", "h0", "dt"))  # type: ignore[union-attr]
-    found = values_and_gradients(kernels.scan, tensors, torch.float64, **model, **FUSED)
+    found = values_and_gradients(scan, tensors, torch.float64, **model, **FUSED)
     tensors = {name: None if value is None else value.contiguous() for name, value in tensors.items()}
-    plain = values_and_gradients(kernels.scan, tensors, torch.float64, **model, **FUSED)
+    plain = values_and_gradients(scan, tensors, torch.float64, **model, **FUSED)
     truth = values_and_gradients(states, tensors, torch.float64, **model, **PLAIN)
     for name, value in truth.items():
         assert torch.equal(found[name], plain[name]), name
@@ -183,7 +179,7 @@ def test_tiny_and_huge_weights_saturate_as_the_equation_does(scale: float) -> No
     # Many networks: of huge synapses only the few that happen to be near their threshold have a gradient.
     networks = [problem(8, 3, 3, 9, "symmetric", seed, scale=scale) for seed in range(32)]
     for tensors in networks[:8]:
-        fused = values_and_gradients(kernels.scan, tensors, torch.float64, **model, **FUSED)
+        fused = values_and_gradients(scan, tensors, torch.float64, **model, **FUSED)
         truth = values_and_gradients(states, tensors, torch.float64, **model, **PLAIN)
         assert relative_error(fused["states"], truth["states"]) < DOUBLE
         for name, value in truth.items():
@@ -197,14 +193,14 @@ def test_no_time_passing_leaves_the_state_where_it_was(solver: str) -> None:
     tensors = problem(4, 3, 2, 7, "symmetric")
     tensors["dt"] = torch.zeros_like(tensors["dt"])  # type: ignore[arg-type]
     model = {"saturated": True, "elastance": "symmetric", "solver": solver, "unfolds": 2}
-    found = values_and_gradients(kernels.scan, tensors, torch.float64, **model, **FUSED)
+    found = values_and_gradients(scan, tensors, torch.float64, **model, **FUSED)
     truth = values_and_gradients(states, tensors, torch.float64, **model, **PLAIN)
     assert torch.equal(found["states"], tensors["h0"].expand_as(found["states"]))  # type: ignore[union-attr]
     assert truth["dt"].all()
     for name, value in truth.items():
         assert relative_error(found[name], value) < DOUBLE, name
     rest = {name: value for name, value in tensors.items() if name not in ("x", "h0", "dt")}
-    number = kernels.scan(tensors["x"], tensors["h0"], 0.0, **rest, **model, **FUSED)  # type: ignore[arg-type]
+    number = scan(tensors["x"], tensors["h0"], 0.0, **rest, **model, **FUSED)  # type: ignore[arg-type]
     assert torch.equal(number, found["states"])
 
 
@@ -218,7 +214,7 @@ def check_places(
     """
     truth = values_and_gradients(states, tensors, dtype, **model, **PLAIN)
     with pytest.warns(lrcnet.DivergenceWarning) if diverges else nullcontext():
-        fused = values_and_gradients(kernels.scan, tensors, dtype, **model, **FUSED)
+        fused = values_and_gradients(scan, tensors, dtype, **model, **FUSED)
     for name, value in truth.items():
         finite = value.isfinite()
         assert torch.equal(fused[name].isfinite(), finite), name
@@ -310,6 +306,6 @@ def test_nan_comes_out_of_a_step_where_the_plain_loop_has_it(kind: Any, options:
 @pytest.mark.parametrize(("steps", "batch"), [(0, 3), (4, 0), (0, 0)])
 def test_nothing_to_do_is_done(steps: int, batch: int) -> None:
     tensors = problem(steps, batch, 2, 5, "symmetric")
-    found = values_and_gradients(kernels.scan, tensors, torch.float64, **MODELS[-1], **FUSED)
+    found = values_and_gradients(scan, tensors, torch.float64, **MODELS[-1], **FUSED)
     assert found["states"].shape == (steps, batch, 5)
     assert all(not value.any() for value in found.values())

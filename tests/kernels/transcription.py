@@ -56,7 +56,7 @@ def states(
     batch_first: bool,
     negative_dt: str = "error",
 ) -> Tensor:
-    """What `lrcnet.kernels.scan` must return."""
+    """The states that a backend must return."""
     if batch_first:
         x = x.transpose(0, 1)
         dt = dt.transpose(0, 1) if isinstance(dt, Tensor) and dt.dim() == 2 else dt

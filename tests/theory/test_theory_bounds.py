@@ -105,7 +105,7 @@ def test_elastance_limit_is_reached_on_the_box() -> None:
             draw = torch.rand(20000, 5, dtype=torch.float64)
             y = low + torch.cat([draw, draw.round()]) * (high - low)
             w = y @ network.circuit.o + network.circuit.p
-            seen = lrcnet.liquid.elastance_gate(w, network.circuit.k_eps).amax(0)
+            seen = lrcnet.liquid.elastance_of(network.circuit, network.cell.switches(), w).amax(0)
             assert bool((seen <= limit.largest * (1 + 1e-12)).all())
             torch.testing.assert_close(seen, limit.largest, rtol=1e-5, atol=0)
             torch.testing.assert_close(1 - limit.largest, limit.complement, rtol=1e-9, atol=1e-15)

@@ -1,55 +1,44 @@
-"""The contract of a recurrent cell, and what every cell that is an ODE shares."""
+"""The contract of a recurrent cell, and the part that every cell that is an ODE shares."""
 
 import math
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, final
 
 import torch
 from torch import Tensor, nn
 
-from lrcnet.errors import DivergenceWarning, one_of, positive_size
+from lrcnet.errors import DivergenceWarning, describe_divergence, describe_negative_dt, one_of, positive_size
 from lrcnet.solvers import SOLVERS, advance
+from lrcnet.tracing import values_are_readable
 
 NEGATIVE_DT = ("error", "clamp", "allow")
+
+GatesByName = Mapping[str, Tensor]
+"""name -> (T, B, m): "forget", "update", "time_constant" ... of every step, whatever a kind of unit has."""
 
 
 class Cell(nn.Module, ABC):
     """One step of a recurrence: `forward(x, h=None, dt=None) -> h`.
 
-    A subclass says what of its parameters it computes once per call (`values`), once per input (`hold`) and once per
-    step (`advance`); a whole sequence (`scan`) follows.
+    The methods marked final are the interface. A subclass overrides hooks only: what it computes from its parameters
+    once per call (`values`), from an input once per step (`input_terms`) and then to advance the state (`advance`);
+    `reset_parameters`, `read_out` and `gates`; and, if it has a faster way, `_scan` and `_step`.
     """
 
     input_size: int
     hidden_size: int
     takes_dt: bool = True
-    # Whether `hold` may be given all steps at once: a matrix product gains from it, a synapse per pair of neurons would
-    # need memory for all of them.
-    holds_sequence: bool = True
+    # Whether `input_terms` may be given all steps at once: a matrix product gains from it, a synapse per pair of
+    # neurons would need memory for all of them.
+    terms_of_all_steps: bool = True
     negative_dt: str = "error"
+    # Filled by `scan` while `record_gates` is active.
+    _recorded: "list[tuple[Tensor, GatesByName]] | None" = None
 
-    @abstractmethod
-    def values(self) -> Any:
-        """The parameters as they are computed with, constraints applied; once per call."""
-
-    @abstractmethod
-    def hold(self, values: Any, x: Tensor) -> Any:
-        """What an input x (..., n) contributes to every step while it is held constant."""
-
-    @abstractmethod
-    def advance(self, values: Any, held: Any, h: Tensor, dt: float | Tensor) -> Tensor:
-        """The state (B, m) after a time dt, a number or (B, 1), under the held input."""
-
-    @abstractmethod
-    def reset_parameters(self) -> None:
-        """Draw new initial values from torch's global generator."""
-
-    def read_out(self, h: Tensor) -> Tensor:
-        """The output (..., m) of a state; the state itself unless the cell has an output map."""
-        return h
-
+    @final  # type: ignore[misc]  # nn.Module declares forward as an attribute.
     def forward(self, x: Tensor, h: Tensor | None = None, dt: float | Tensor | None = None) -> Tensor:
         """Advance the state by one input.
 
@@ -61,15 +50,75 @@ class Cell(nn.Module, ABC):
         Returns:
             The new state, (B, m) or (m,).
         """
-        return self._in_batch(self._one_step, x, h, dt)
+        return self._in_batch(self._step, x, h, dt)
 
+    @final
     def scan(self, x: Tensor, h: Tensor, dt: float | Tensor, *, batch_major: bool = False) -> Tensor:
-        """All states (T, B, m) of a sequence x (T, B, n) from h (B, m), dt a number or (T, B).
+        """Return all states (T, B, m) of a sequence x (T, B, n) from h (B, m), dt a number or (T, B).
 
-        This is the plain loop. `batch_major` says that the caller keeps samples together in memory; it changes the
-        strides of the answer, nothing else.
+        `batch_major` says that the caller keeps samples together in memory; it changes the strides of the answer,
+        nothing else.
         """
-        step = self.stepper(x)
+        if self._recorded is None:
+            return self._scan(x, h, dt, batch_major)
+        self._recorded.append(self.scan_with_gates(x, h, dt, batch_major=batch_major))
+        return self._recorded[-1][0]
+
+    @final
+    def scan_with_gates(
+        self, x: Tensor, h: Tensor, dt: float | Tensor, *, batch_major: bool = False
+    ) -> tuple[Tensor, GatesByName]:
+        """Return the states of `scan`, bit for bit, and the gates of every step, which carry no gradient.
+
+        The gates of step t are those that it starts with: at the state before it and its own input.
+        """
+        return self._scan_with_gates(x, h, dt, batch_major)
+
+    @final
+    @contextmanager
+    def record_gates(self) -> Iterator[list[tuple[Tensor, GatesByName]]]:
+        """Record the states and gates of every `scan` of this cell in a list, as long as the context lasts.
+
+        >>> layer = lrcnet.LRCU(3, 5)
+        >>> with layer.cells[0].record_gates() as runs:
+        ...     output, _ = layer(torch.randn(7, 2, 3))
+        >>> states, gates = runs[0]
+        >>> bool((states == output).all()), gates["elastance"].shape
+        (True, torch.Size([7, 2, 5]))
+        """
+        before, self._recorded = self._recorded, []
+        try:
+            yield self._recorded
+        finally:
+            self._recorded = before
+
+    @abstractmethod
+    def values(self) -> Any:
+        """Return the parameters that are computed with, constraints applied; called once per call."""
+
+    @abstractmethod
+    def input_terms(self, values: Any, x: Tensor) -> Any:
+        """Return the contribution of an input x (..., n), which is constant over a step."""
+
+    @abstractmethod
+    def advance(self, values: Any, terms: Any, h: Tensor, dt: float | Tensor) -> Tensor:
+        """Return the state (B, m) after a time dt, a number or (B, 1), given the terms of the input."""
+
+    @abstractmethod
+    def reset_parameters(self) -> None:
+        """Draw new initial values from torch's global generator."""
+
+    def read_out(self, h: Tensor) -> Tensor:
+        """Return the output (..., m) of a state; the state itself unless the cell has an output map."""
+        return h
+
+    def gates(self, x: Tensor, h: Tensor, states: Tensor, batch_major: bool) -> GatesByName:
+        """Return the gates of every step of x (T, B, n) from h (B, m), given the states (T, B, m) after them."""
+        return {}
+
+    def _scan(self, x: Tensor, h: Tensor, dt: float | Tensor, batch_major: bool) -> Tensor:
+        """Run the plain loop; a hook for cells that have a faster way to the same states."""
+        step = self._stepper(x)
         start, states = h, []
         gaps = dt.unsqueeze(-1).unbind() if isinstance(dt, Tensor) else None
         for t in range(x.shape[0]):
@@ -81,22 +130,31 @@ class Cell(nn.Module, ABC):
         warn_if_diverged(x, start, dt, whole)
         return whole
 
-    def stepper(self, x: Tensor) -> Callable[[int, Tensor, float | Tensor], Tensor]:
-        """How the plain loop steps through x (T, B, n): (t, h, dt) -> h, all that can be prepared prepared."""
+    def _scan_with_gates(
+        self, x: Tensor, h: Tensor, dt: float | Tensor, batch_major: bool
+    ) -> tuple[Tensor, GatesByName]:
+        """Run `_scan`, then compute the gates from its states; a hook for a kernel that keeps them."""
+        states = self._scan(x, h, dt, batch_major)
+        with torch.no_grad():
+            return states, self.gates(x, h, states, batch_major)
+
+    def _step(self, x: Tensor, h: Tensor, dt: float | Tensor) -> Tensor:
+        """Advance h (B, m) by one input x (B, n); a hook for cells that have a faster way."""
         values = self.values()
-        # Cut once, not at each step: the gradient of every held[t] would be as large as that of the whole.
-        held = self.hold(values, x).unbind() if self.holds_sequence else None
+        return self.advance(values, self.input_terms(values, x), h, dt)
+
+    def _stepper(self, x: Tensor) -> Callable[[int, Tensor, float | Tensor], Tensor]:
+        """Return the step of the plain loop through x (T, B, n), (t, h, dt) -> h, with all preparations done."""
+        values = self.values()
+        # Cut once, not at each step: the gradient of every terms[t] would be as large as that of the whole.
+        terms = self.input_terms(values, x).unbind() if self.terms_of_all_steps else None
         readings = x.unbind()
 
         def step(t: int, h: Tensor, dt: float | Tensor) -> Tensor:
-            contribution = self.hold(values, readings[t]) if held is None else held[t]
-            return self.advance(values, contribution, h, dt)
+            own = self.input_terms(values, readings[t]) if terms is None else terms[t]
+            return self.advance(values, own, h, dt)
 
         return step
-
-    def _one_step(self, x: Tensor, h: Tensor, dt: float | Tensor) -> Tensor:
-        values = self.values()
-        return self.advance(values, self.hold(values, x), h, dt)
 
     def _in_batch(
         self,
@@ -129,7 +187,7 @@ class Cell(nn.Module, ABC):
         return call(x.unsqueeze(0), h.unsqueeze(0), step).squeeze(0)
 
     def _check_step(self, x: Tensor, dt: float | Tensor | None) -> float | Tensor:
-        """dt of one step as a number or (B, 1)."""
+        """Return the dt of one step as a number or (B, 1)."""
         if dt is None:
             return 1.0
         if not self.takes_dt:
@@ -169,21 +227,33 @@ class ODECell(Cell):
             )
 
     @abstractmethod
-    def split(self, values: Any, held: Any, h: Tensor) -> tuple[Tensor, Tensor]:
-        """(decay, drive) of dh/dt = drive - decay * h at states h (B, m)."""
+    def split(self, values: Any, terms: Any, h: Tensor) -> tuple[Tensor, Tensor]:
+        """Return (decay, drive) of dh/dt = drive - decay * h at states h (B, m)."""
 
-    def advance(self, values: Any, held: Any, h: Tensor, dt: float | Tensor) -> Tensor:
-        return advance(self.solver, lambda state: self.split(values, held, state), h, dt, self.unfolds)
+    def advance(self, values: Any, terms: Any, h: Tensor, dt: float | Tensor) -> Tensor:
+        return advance(self.solver, lambda state: self.split(values, terms, state), h, dt, self.unfolds)
 
+    def gates(self, x: Tensor, h: Tensor, states: Tensor, batch_major: bool) -> GatesByName:
+        values, before = self.values(), states_before(h, states)
+        decay, drive = self.split(values, self.input_terms(values, x.flatten(0, 1)), before.flatten(0, 1))
+        decay = decay.expand(drive.shape).view_as(before)
+        return {"decay": decay, "drive": drive.view_as(before), "time_constant": 1 / decay}
+
+    @final
     def derivative(self, x: Tensor, h: Tensor) -> Tensor:
-        """dh/dt at states h (B, m) or (m,) under inputs x (B, n) or (n,)."""
+        """Return dh/dt at states h (B, m) or (m,) under inputs x (B, n) or (n,)."""
 
         def slope(x: Tensor, h: Tensor, _: float | Tensor) -> Tensor:
             values = self.values()
-            decay, drive = self.split(values, self.hold(values, x), h)
+            decay, drive = self.split(values, self.input_terms(values, x), h)
             return drive - decay * h
 
         return self._in_batch(slope, x, h, None)
+
+
+def states_before(h: Tensor, states: Tensor) -> Tensor:
+    """Return the states (T, B, m) that the steps start with: h (B, m), then all but the last."""
+    return torch.cat([h.unsqueeze(0), states[:-1]]) if len(states) else states
 
 
 def check_like(owner: str, what: str, given: Tensor, like: Tensor) -> None:
@@ -198,51 +268,38 @@ def check_like(owner: str, what: str, given: Tensor, like: Tensor) -> None:
 
 
 def check_number(what: str, given: float, negative: str) -> float:
-    """A dt given as one number, with the rule for negative values applied."""
+    """Return a dt given as one number, with the rule for negative values applied."""
     if isinstance(given, bool) or not isinstance(given, int | float):
         raise TypeError(f"{what} must be None, a number or a tensor, but is {given!r}; pass one of these")
     if not math.isfinite(given):
         raise ValueError(f"{what} must be finite, but is {given}; pass the elapsed time before the input")
     if given < 0 and negative == "error":
-        raise ValueError(f"{what} must be >= 0, but is {given:g}; {NEGATIVE_ADVICE}")
+        raise ValueError(describe_negative_dt("", given))
     return max(float(given), 0.0) if negative == "clamp" else float(given)
 
 
-NEGATIVE_ADVICE = "sort the readings by time, or pass negative_dt='clamp' or 'allow' to the layer"
-
-
 def check_sign(dt: Tensor, negative: str) -> Tensor:
-    """A dt tensor, (T, B) or (B,), with the rule for negative values applied; the first offender is named."""
+    """Return a dt tensor, (T, B) or (B,), with the rule for negative values applied.
+
+    Raises:
+        ValueError: for a negative value if that is the rule; the message names the first one.
+    """
     if negative == "clamp":
         return dt.clamp(min=0)
     if negative == "error" and values_are_readable(dt) and bool((dt < 0).any()):
         index = (dt < 0).nonzero()[0].tolist()
         names = ("t", "sample") if len(index) == 2 else ("sample",) * len(index)
         place = ", ".join(f"{name}={i}" for name, i in zip(names, index, strict=True))
-        raise ValueError(f"dt must be >= 0, but dt[{place}] is {dt[tuple(index)].item():g}; {NEGATIVE_ADVICE}")
+        raise ValueError(describe_negative_dt(f"[{place}]", dt[tuple(index)].item()))
     return dt
 
 
 def warn_if_diverged(x: Tensor, start: Tensor, dt: float | Tensor, states: Tensor) -> None:
     """Warn, naming step and sample, if finite inputs led to a state (T, B, m) that is not finite."""
-    # A state that has left the finite numbers does not come back, so the last one tells; the rest is looked at then.
+    # A state that has left the finite numbers does not come back, so the last one is checked first.
     if not values_are_readable(states) or bool(states[-1].isfinite().all()):
         return
     given = [x, start, dt] if isinstance(dt, Tensor) else [x, start]
     if all(bool(tensor.isfinite().all()) for tensor in given):
         t, sample, _ = (int(i) for i in (~states.isfinite()).nonzero()[0])
-        warnings.warn(
-            f"the state stopped being finite at step {t} of sample {sample} although the input is finite; use a stable "
-            "solver ('hybrid' or 'exponential'), more unfolds or a smaller dt",
-            DivergenceWarning,
-            stacklevel=2,
-        )
-
-
-def values_are_readable(*tensors: Tensor) -> bool:
-    """Whether Python may look at numbers now: not while torch.compile, torch.export or torch.func trace."""
-    if torch.compiler.is_compiling():
-        return False
-    if torch._C._functorch.peek_interpreter_stack() is not None:
-        return False
-    return not any(tensor.is_meta for tensor in tensors)
+        warnings.warn(describe_divergence(t, sample), DivergenceWarning, stacklevel=2)

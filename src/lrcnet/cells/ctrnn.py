@@ -44,7 +44,7 @@ class CTRNNCell(Constrained, ODECell):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Glorot input kernel, orthogonal recurrent kernel, zero bias, leak rate 1."""
+        """Draw a Glorot input kernel and an orthogonal recurrent kernel; zero bias, leak rate 1."""
         reset_kernels(self.weight_ih, self.weight_hh, self.hidden_size)
         if self.bias is not None:
             nn.init.zeros_(self.bias)
@@ -53,11 +53,11 @@ class CTRNNCell(Constrained, ODECell):
     def values(self) -> Tensor:
         return nonnegative(self.rate, "clamp")
 
-    def hold(self, values: Tensor, x: Tensor) -> Tensor:
+    def input_terms(self, values: Tensor, x: Tensor) -> Tensor:
         return nn.functional.linear(x, self.weight_ih, self.bias)
 
-    def split(self, values: Tensor, held: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
-        return values, torch.tanh(torch.addmm(held, h, self.weight_hh.t()))
+    def split(self, values: Tensor, terms: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
+        return values, torch.tanh(torch.addmm(terms, h, self.weight_hh.t()))
 
     def extra_repr(self) -> str:
         return f"{self.input_size}, {self.hidden_size}, solver={self.solver!r}, unfolds={self.unfolds}"

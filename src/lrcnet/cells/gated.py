@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from lrcnet.cells import mgu_sequence
-from lrcnet.cells.base import Cell, warn_if_diverged
+from lrcnet.cells.base import Cell, GatesByName, warn_if_diverged
 from lrcnet.errors import positive_size
 
 
@@ -21,7 +21,7 @@ class MGUCell(Cell):
     """
 
     takes_dt = False
-    # Here dt is a feature like any other, so its sign is the user's business.
+    # Here dt is an input like any other, so it may have any sign.
     negative_dt = "allow"
 
     def __init__(
@@ -46,7 +46,7 @@ class MGUCell(Cell):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Glorot input kernels, orthogonal recurrent kernels, zero bias, each gate on its own."""
+        """Draw Glorot input kernels and orthogonal recurrent kernels, each gate on its own, and zero biases."""
         reset_kernels(self.weight_ih, self.weight_hh, self.hidden_size)
         if self.bias is not None:
             nn.init.zeros_(self.bias)
@@ -54,43 +54,63 @@ class MGUCell(Cell):
     def values(self) -> None:
         return None
 
-    def hold(self, values: Any, x: Tensor) -> Tensor:
+    def input_terms(self, values: Any, x: Tensor) -> Tensor:
         return nn.functional.linear(x, self.weight_ih, self.bias)
 
-    def advance(self, values: Any, held: Tensor, h: Tensor, dt: float | Tensor) -> Tensor:
-        return self.step(held, h, self.weight_hh)
+    def advance(self, values: Any, terms: Tensor, h: Tensor, dt: float | Tensor) -> Tensor:
+        return self.next_state(terms, h, self.weight_hh)
 
     @staticmethod
-    def step(held: Tensor, h: Tensor, weight_hh: Tensor) -> Tensor:
-        """The state (B, m) after h, where the input contributes `held` (B, 2 m) to the two gates."""
+    def next_state(terms: Tensor, h: Tensor, weight_hh: Tensor) -> Tensor:
+        """Return the state (B, m) after h, given the input's terms (B, 2 m) of the two gates."""
         m = h.shape[-1]
-        forget = torch.sigmoid(torch.addmm(held[:, :m], h, weight_hh[:m].t()))
-        candidate = torch.tanh(torch.addmm(held[:, m:], forget * h, weight_hh[m:].t()))
+        forget = torch.sigmoid(torch.addmm(terms[:, :m], h, weight_hh[:m].t()))
+        candidate = torch.tanh(torch.addmm(terms[:, m:], forget * h, weight_hh[m:].t()))
         return torch.lerp(h, candidate, forget)
 
-    def scan(self, x: Tensor, h: Tensor, dt: float | Tensor, *, batch_major: bool = False) -> Tensor:
+    def gates(self, x: Tensor, h: Tensor, states: Tensor, batch_major: bool) -> GatesByName:
+        # In the order of memory, so that the matrix products need no copies.
+        time = 1 if batch_major else 0
+        whole, readings = (values.transpose(0, 1) if batch_major else values for values in (states, x))
+        before = torch.cat([h.unsqueeze(time), whole.narrow(time, 0, max(len(states) - 1, 0))], time)
+        before = before.narrow(time, 0, len(states)).flatten(0, 1)
+        m = self.hidden_size
+        # In place, from sums to gates: allocating new memory costs more than the arithmetic.
+        sums = self.input_terms(None, readings).flatten(0, 1)
+        forget, candidate = sums[:, :m], sums[:, m:]
+        forget.addmm_(before, self.weight_hh[:m].t()).sigmoid_()
+        candidate.addmm_(forget * before, self.weight_hh[m:].t()).tanh_()
+
+        def time_major(values: Tensor) -> Tensor:
+            values = values.view(*whole.shape[:2], m)
+            return values.transpose(0, 1) if batch_major else values
+
+        flat = {"forget": forget, "candidate": candidate, "time_constant": 1 / forget}
+        return {name: time_major(values) for name, values in flat.items()}
+
+    def _scan(self, x: Tensor, h: Tensor, dt: float | Tensor, batch_major: bool) -> Tensor:
         weights = (self.weight_ih, self.weight_hh, self.bias)
         if not x.shape[0] or not mgu_sequence.serves(x, h, *weights):
-            return super().scan(x, h, dt, batch_major=batch_major)
-        states = mgu_sequence.scan(self.step, x, h, *weights, batch_major=batch_major)
+            return super()._scan(x, h, dt, batch_major)
+        states = mgu_sequence.scan(self.next_state, x, h, *weights, batch_major=batch_major)
         warn_if_diverged(x, h, dt, states)
         return states
 
-    def _one_step(self, x: Tensor, h: Tensor, dt: float | Tensor) -> Tensor:
-        return super()._one_step(with_time(x, dt) if self.time_feature else x, h, dt)
+    def _step(self, x: Tensor, h: Tensor, dt: float | Tensor) -> Tensor:
+        return super()._step(with_time(x, dt) if self.time_feature else x, h, dt)
 
     def extra_repr(self) -> str:
         return f"{self.input_size}, {self.hidden_size}, time_feature={self.time_feature}"
 
 
 def with_time(x: Tensor, dt: float | Tensor) -> Tensor:
-    """x (..., n) with the elapsed time as one more column; dt is a number or has a last axis of 1."""
+    """Return x (..., n) with the elapsed time as one more column; dt is a number or has a last axis of 1."""
     column = dt if isinstance(dt, Tensor) else x.new_tensor(dt)
     return torch.cat([x, column.expand(*x.shape[:-1], 1)], -1)
 
 
 def reset_kernels(weight_ih: Tensor, weight_hh: Tensor, hidden_size: int) -> None:
-    """Glorot-uniform input kernels and orthogonal recurrent kernels, for each gate's rows on their own."""
+    """Draw Glorot-uniform input kernels and orthogonal recurrent kernels, each gate's rows on their own."""
     for rows in range(0, weight_ih.shape[0], hidden_size):
         if weight_ih.shape[1]:
             nn.init.xavier_uniform_(weight_ih[rows : rows + hidden_size])
@@ -99,7 +119,7 @@ def reset_kernels(weight_ih: Tensor, weight_hh: Tensor, hidden_size: int) -> Non
 
 @torch.no_grad()
 def reset_torch_rnn(rnn: nn.Module, hidden_size: int) -> None:
-    """Keras' initial values in a torch recurrent module: Glorot, orthogonal, zero bias; an LSTM forgets with bias 1.
+    """Draw Keras' initial values for a torch recurrent module: Glorot, orthogonal, zero bias, an LSTM's forget bias 1.
 
     Keras draws each kernel as one matrix over all gates, and so does this.
     """
@@ -117,7 +137,7 @@ def reset_torch_rnn(rnn: nn.Module, hidden_size: int) -> None:
 
 
 class _TimedCell(nn.Module):
-    """What GRUCell and LSTMCell add to torch's: the baselines' initial values, and dt as one more input."""
+    """The additions of GRUCell and LSTMCell to torch's: the baselines' initial values, and dt as one more input."""
 
     hidden_size: int
 
@@ -139,7 +159,7 @@ class _TimedCell(nn.Module):
         reset_torch_rnn(self, self.hidden_size)
 
     def forward(self, input: Tensor, hx: Any = None, dt: float | Tensor | None = None) -> Any:
-        """As torch's cell; dt, a number or (B,), needs time_feature."""
+        """Advance the state as torch's cell does; dt, a number or (B,), needs time_feature."""
         return super().forward(_timed(self, input, dt), hx)
 
 
@@ -161,7 +181,7 @@ def _timed(cell: _TimedCell, x: Tensor, dt: float | Tensor | None) -> Tensor:
 
 
 def no_time(name: str) -> str:
-    """The sentence for a dt that a gated unit would have to ignore."""
+    """Return the sentence for a dt that a gated unit would have to ignore."""
     return (
         f"{name} has no notion of elapsed time, but dt was given; pass time_feature=True to feed dt as one more input, "
         "or leave dt out"

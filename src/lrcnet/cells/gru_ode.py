@@ -46,7 +46,7 @@ class GRUODECell(ODECell):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Glorot input kernels, orthogonal recurrent kernels, zero bias, each gate on its own."""
+        """Draw Glorot input kernels and orthogonal recurrent kernels, each gate on its own, and zero biases."""
         reset_kernels(self.weight_ih, self.weight_hh, self.hidden_size)
         if self.bias is not None:
             nn.init.zeros_(self.bias)
@@ -54,14 +54,14 @@ class GRUODECell(ODECell):
     def values(self) -> None:
         return None
 
-    def hold(self, values: Any, x: Tensor) -> Tensor:
+    def input_terms(self, values: Any, x: Tensor) -> Tensor:
         return nn.functional.linear(x, self.weight_ih, self.bias)
 
-    def split(self, values: Any, held: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
+    def split(self, values: Any, terms: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
         m = self.hidden_size
-        gates = torch.sigmoid(torch.addmm(held[:, : 2 * m], h, self.weight_hh[: 2 * m].t()))
+        gates = torch.sigmoid(torch.addmm(terms[:, : 2 * m], h, self.weight_hh[: 2 * m].t()))
         update, reset = gates.chunk(2, -1)
-        candidate = torch.tanh(torch.addmm(held[:, 2 * m :], reset * h, self.weight_hh[2 * m :].t()))
+        candidate = torch.tanh(torch.addmm(terms[:, 2 * m :], reset * h, self.weight_hh[2 * m :].t()))
         return update, update * candidate
 
     def extra_repr(self) -> str:

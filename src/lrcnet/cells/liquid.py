@@ -1,31 +1,33 @@
 """The liquid cells LTC, STC, LRC and LRCU: one equation, thin names."""
 
-import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from lrcnet import kernels, liquid
-from lrcnet.cells.base import ODECell, values_are_readable
+from lrcnet.cells.base import GatesByName, ODECell, states_before
+from lrcnet.circuit import ELASTANCES, SLOPE, Switches
 from lrcnet.errors import one_of
+from lrcnet.kernels import BACKENDS, Backend
 from lrcnet.liquid import Circuit, Currents, LiquidParameters
 from lrcnet.solvers import SOLVERS, STAGED, ExplicitRungeKutta
+from lrcnet.tracing import values_are_readable
 
-BACKENDS = ("auto", "fused", "reference")
-
-_log = logging.getLogger("lrcnet")
-_told: set[str] = set()
-_STRIDE = 1024.0
-# With gradients, an operator of its own costs more than plain operations for fewer states than this.
-_MANY = 64
-# And for a stage of a step with fewer synapses, over all samples, than this.
-_MANY_SYNAPSES = 16_384
+# With gradients, an operator of its own costs more than plain operations for fewer samples than this.
+_FEWEST_SAMPLES = 64
+# The same for a stage of a Runge-Kutta step with fewer synapses, over all samples, than this.
+_FEWEST_SYNAPSES = 16_384
+# Synapses that the plain gates look at together: one number for each pair of neurons takes memory.
+_SYNAPSES_TOGETHER = 1 << 18
 
 
 class LiquidCell(LiquidParameters, ODECell):
     """dh/dt = eps(w) * (-F(f) h + U(u) e_l), Eqs. 1-5; a named model is this with some switches fixed.
+
+    A fused kernel is used in one way only: `_select` returns the backend that serves a call, or None for the plain
+    loop, and the backend gets `values_for_kernel()` and the switches.
 
     Args:
         input_size: n, may be 0.
@@ -33,14 +35,14 @@ class LiquidCell(LiquidParameters, ODECell):
         elastance: the model's own if None; "asymmetric" or "symmetric" for LRC and LRCU.
         solver, unfolds: the model's own if None.
         negative_dt: "error", "clamp" to 0, or "allow" (explicit Euler only).
-        backend: "auto" takes the fused kernel where it serves the call, "fused" insists on it, "reference" is the
-            plain loop.
+        backend: "auto" uses a fused kernel if one serves the call, "fused" insists on it, "reference" is the plain
+            loop.
         bias, input_map, output_map, parametrisation, constraint: see `LiquidParameters`.
 
-    The output map does not touch the state that `forward` returns; layers apply it to what they put out.
+    The output map does not touch the state that `forward` returns; layers apply it to their output.
     """
 
-    holds_sequence = False
+    terms_of_all_steps = False
     saturated: ClassVar[bool]
     # The first of each is the default.
     elastances: ClassVar[tuple[str, ...]]
@@ -81,38 +83,92 @@ class LiquidCell(LiquidParameters, ODECell):
         self.maps_output = output_map
         solver = one_of(f"solver of {name}", solver or self.solvers[0], self.solvers)
         self.set_solver(solver, self.default_unfolds if unfolds is None else unfolds, negative_dt)
-        self.backend = one_of("backend", backend, BACKENDS)
+        self.backend = one_of("backend", backend, kernels.CHOICES)
 
-    def hold(self, values: Circuit, x: Tensor) -> Currents:
+    def switches(self, *, solver: str | None = None, batch_first: bool = False) -> Switches:
+        """Return the switches of this model, with another solver if one is given."""
+        # By position: this runs at every step of a stream.
+        return Switches(
+            self.saturated,
+            self.elastance,
+            solver or self.solver,
+            self.unfolds if solver is None else 1,
+            batch_first,
+            self.negative_dt != "allow",
+        )
+
+    def input_terms(self, values: Circuit, x: Tensor) -> Currents:
         return liquid.input_currents(values, x)
 
-    def split(self, values: Circuit, held: Currents, h: Tensor) -> tuple[Tensor, Tensor]:
-        return liquid.split(values, held, h, self.saturated)
+    def split(self, values: Circuit, terms: Currents, h: Tensor) -> tuple[Tensor, Tensor]:
+        return liquid.split(values, terms, h, self.switches())
 
     def read_out(self, h: Tensor) -> Tensor:
         return liquid.affine(h, self.output_scale, self.output_shift) if self.maps_output else h
 
-    def scan(self, x: Tensor, h: Tensor, dt: float | Tensor, *, batch_major: bool = False) -> Tensor:
-        if self._fuses_stages(x) or not self._fuses(x):
-            return super().scan(x, h, dt, batch_major=batch_major)
-        if not batch_major:
-            return kernels.scan(x, h, dt, batch_first=False, **self._kernel_arguments())
-        dt = dt.transpose(0, 1) if isinstance(dt, Tensor) else dt
-        states = kernels.scan(x.transpose(0, 1), h, dt, batch_first=True, **self._kernel_arguments())
-        return states.transpose(0, 1)
+    def gates(self, x: Tensor, h: Tensor, states: Tensor, batch_major: bool) -> GatesByName:
+        circuit, before = self.values(), states_before(h, states)
+        rows = max(1, _SYNAPSES_TOGETHER // circuit.a.numel())
+        parts = [
+            liquid.gates(circuit, liquid.input_currents(circuit, readings), some, self.switches())
+            for readings, some in zip(
+                torch.split(x.flatten(0, 1), rows), torch.split(before.flatten(0, 1), rows), strict=True
+            )
+        ]
+        forget, update, *eps = (
+            torch.cat(values).view_as(before) for values in zip(*parts, strict=True) if values[0] is not None
+        )
+        return _name_gates(forget, update, eps[0] if eps else None)
 
-    def stepper(self, x: Tensor) -> Callable[[int, Tensor, float | Tensor], Tensor]:
-        if not self._fuses_stages(x):
-            return super().stepper(x)
-        method = SOLVERS[self.solver]
-        assert isinstance(method, ExplicitRungeKutta)  # by _fuses_stages
-        arguments = self._kernel_arguments(self.values()) | {"solver": "euler", "unfolds": 1}
-        readings = x.unsqueeze(1).unbind()
+    def _select(self, x: Tensor, switches: Switches) -> Backend | None:
+        """Return the backend that serves a call, or None for the plain loop.
+
+        Raises:
+            RuntimeError: if backend="fused" and none serves, with every reason.
+        """
+        return kernels.select(self.backend, x, switches, type(self).__name__)
+
+    def _select_for_stages(self, x: Tensor) -> Backend | None:
+        """Return the backend that computes each stage of a Runge-Kutta step over x (T, B, n), or None."""
+        synapses = x.shape[1] * (self.input_size + self.hidden_size) * self.hidden_size
+        if self.backend != "auto" or self.solver not in STAGED or synapses < _FEWEST_SYNAPSES:
+            return None
+        return self._select(x, self.switches(solver=SLOPE))
+
+    def _scan(self, x: Tensor, h: Tensor, dt: float | Tensor, batch_major: bool) -> Tensor:
+        switches = self.switches(batch_first=batch_major)
+        backend = None if self._select_for_stages(x) is not None else self._select(x, switches)
+        if backend is None:
+            return super()._scan(x, h, dt, batch_major)
+        states, _ = backend.scan(self.values_for_kernel(), switches, x, h, dt)
+        return states
+
+    def _scan_with_gates(
+        self, x: Tensor, h: Tensor, dt: float | Tensor, batch_major: bool
+    ) -> tuple[Tensor, GatesByName]:
+        switches = self.switches(batch_first=batch_major)
+        backend = None if self._select_for_stages(x) is not None else self._select(x, switches)
+        if backend is None:
+            return super()._scan_with_gates(x, h, dt, batch_major)
+        states, kept = backend.scan(self.values_for_kernel(), switches, x, h, dt, keep_gates=True)
+        assert kept is not None
+        forget, update, w = kept
+        with torch.no_grad():
+            letters = [self.letter(name) for name in ELASTANCES[self.elastance].letters]
+            eps = None if w is None else liquid.elastance_gate(self.elastance, w, *letters)
+            return states, _name_gates(forget, update, eps)
+
+    def _stepper(self, x: Tensor) -> Callable[[int, Tensor, float | Tensor], Tensor]:
+        backend = self._select_for_stages(x)
+        if backend is None:
+            return super()._stepper(x)
+        method, circuit, switches = SOLVERS[self.solver], self.values(), self.switches(solver=SLOPE)
+        assert isinstance(method, ExplicitRungeKutta)  # by STAGED
+        readings = x.unbind()
 
         def step(t: int, h: Tensor, dt: float | Tensor) -> Tensor:
             def slope(_: Any, state: Tensor) -> Tensor:
-                moved = kernels.scan(readings[t], state, _STRIDE, batch_first=False, **arguments)[0]
-                return _slope(state, moved)
+                return backend.derivative(circuit, switches, readings[t], state)
 
             for _ in range(self.unfolds):
                 h = method.field_step(slope, 0.0, h, dt / self.unfolds)
@@ -120,109 +176,64 @@ class LiquidCell(LiquidParameters, ODECell):
 
         return step
 
-    def _one_step(self, x: Tensor, h: Tensor, dt: float | Tensor) -> Tensor:
-        if self._fuses_stages(x.unsqueeze(0)):
-            return self.stepper(x.unsqueeze(0))(0, h, dt)
-        if not self._fuses(x):
-            return super()._one_step(x, h, dt)
-        arguments = self._kernel_arguments()
+    def _step(self, x: Tensor, h: Tensor, dt: float | Tensor) -> Tensor:
+        sequence = x.unsqueeze(0)
+        if self._select_for_stages(sequence) is not None:
+            return self._stepper(sequence)(0, h, dt)
+        switches = self.switches()
+        backend = self._select(x, switches)
+        if backend is None:
+            return super()._step(x, h, dt)
         if isinstance(dt, Tensor):
             dt = dt.expand(x.shape[0], 1).transpose(0, 1)
-        return kernels.scan(x.unsqueeze(0), h, dt, batch_first=False, **arguments)[0]
+        states, _ = backend.scan(self.values_for_kernel(), switches, sequence, h, dt)
+        return states[0]
 
     def bind_derivative(self) -> Callable[[Tensor], Tensor]:
-        """dh/dt as a function of states h (B, m) alone, for a cell of no inputs, its parameters prepared once."""
+        """Return dh/dt as a function of states h (B, m) alone, its parameters prepared once.
+
+        Raises:
+            ValueError: if the cell has inputs.
+        """
         if self.input_size:
             raise ValueError(f"bind_derivative needs a cell of no inputs, but this one has {self.input_size}")
-        nothing = self.k.new_empty(1, 1, 0)
-        fuses = self._fuses(nothing)
-        arguments = self._kernel_arguments() | {"solver": "euler", "unfolds": 1} if fuses else {}
+        nothing, switches = self.k.new_empty(1, 0), self.switches(solver=SLOPE)
+        backend = self._select(nothing, switches)
+        circuit = None if backend is None else self.values_for_kernel()
 
-        # Constraining costs as much as a small batch's slopes. What was prepared without gradients has none to give.
+        # Constraining costs as much as a small batch's slopes. Values prepared without gradients have none to give.
         prepared: dict[bool, tuple[Circuit, Currents]] = {}
 
         def plain(h: Tensor) -> Tensor:
             with_gradients = torch.is_grad_enabled()
             if with_gradients not in prepared:
                 values = self.values()
-                prepared[with_gradients] = values, self.hold(values, nothing[0])
+                prepared[with_gradients] = values, self.input_terms(values, nothing)
             decay, drive = self.split(*prepared[with_gradients], h)
             return torch.addcmul(drive, decay, h, value=-1)
 
         def derivative(h: Tensor) -> Tensor:
-            if fuses and not torch.is_grad_enabled():
-                moved = kernels.step(nothing[0].expand(h.shape[0], 0), h.contiguous(), _STRIDE, **arguments)
-            elif self.backend == "fused" or (fuses and h.shape[0] >= _MANY and values_are_readable(h)):
-                moved = kernels.scan(nothing.expand(1, h.shape[0], 0), h, _STRIDE, batch_first=False, **arguments)[0]
-            else:
+            if backend is None or circuit is None:
                 return plain(h)
-            return _slope(h, moved)
+            fused = self.backend == "fused" or not torch.is_grad_enabled()
+            if fused or (h.shape[0] >= _FEWEST_SAMPLES and values_are_readable(h)):
+                return backend.derivative(circuit, switches, nothing.expand(h.shape[0], 0), h)
+            return plain(h)
 
         return derivative
 
     def stream(self, x: Tensor, h: Tensor, dt: float) -> Tensor | None:
-        """One step of x (B, n) and h of B * m numbers, past torch's dispatcher and without gradient; shaped like h.
+        """Return the state after one input x (B, n) and h of B * m numbers, shaped like h; no gradient is recorded.
 
-        None where the kernel cannot serve.
-        """
-        if self.backend == "reference" or not h.is_contiguous() or kernels.reasons(x, solver=self.solver):
-            return None
-        return kernels.step(x, h, dt, **self._kernel_arguments())
-
-    def _kernel_arguments(self, values: Circuit | None = None) -> dict[str, Any]:
-        """The kernel clamps and maps by itself, so it gets the stored values where they are the circuit's own."""
-        # nn.Module's attribute look-up is slow enough to be seen in a single step.
-        stored: Mapping[str, Tensor | None] = self._parameters
-        if values is not None:
-            stored = values._asdict()
-        elif self.constraint != "clamp" or "parametrizations" in self._modules:
-            stored = self.values()._asdict()
-        elif self.parametrisation != "ab":
-            a, b = self.slopes_and_offsets()
-            stored = {**stored, "a": a, "b": b}
-        return {
-            "a": stored["a"],
-            "b": stored["b"],
-            "g": stored["g"],
-            "k": stored["k"],
-            "g_l": stored["g_l"],
-            "e_l": stored["e_l"],
-            "o": stored["o"],
-            "p": stored["p"],
-            "k_eps": stored["k_eps"],
-            "input_scale": stored["input_scale"],
-            "input_shift": stored["input_shift"],
-            "saturated": self.saturated,
-            "elastance": self.elastance,
-            "solver": self.solver,
-            "unfolds": self.unfolds,
-            "negative_dt": "allow" if self.negative_dt == "allow" else "error",
-        }
-
-    def _fuses_stages(self, x: Tensor) -> bool:
-        """Whether each stage of a Runge-Kutta step over x (T, B, n) is to be an operator of its own."""
-        if self.backend != "auto" or self.solver not in STAGED or kernels.reasons(x, solver="euler"):
-            return False
-        return x.shape[1] * (self.input_size + self.hidden_size) * self.hidden_size >= _MANY_SYNAPSES
-
-    def _fuses(self, x: Tensor) -> bool:
-        """Whether the fused kernel serves this call.
-
-        Raises:
-            RuntimeError: if it must (backend="fused") but cannot, with every reason.
+        None if no backend serves the call; then the general way must.
         """
         if self.backend == "reference":
-            return False
-        reasons = kernels.reasons(x, solver=self.solver)
-        if not reasons:
-            return True
-        why = "; ".join(reasons)
-        if self.backend == "fused":
-            raise RuntimeError(f"backend='fused' cannot serve this call: {why}; use backend='auto' or 'reference'")
-        if why not in _told:
-            _told.add(why)
-            _log.warning("the fused kernel cannot serve %s, so the plain loop runs: %s", type(self).__name__, why)
-        return False
+            return None
+        switches = self.switches()
+        for backend in BACKENDS:
+            if not backend.reasons(x, switches):
+                return backend.step(self.values_for_kernel(), switches, x, h, dt)
+        return None
 
     def extra_repr(self) -> str:
         return (
@@ -231,13 +242,10 @@ class LiquidCell(LiquidParameters, ODECell):
         )
 
 
-def _slope(h: Tensor, moved: Tensor) -> Tensor:
-    """dh/dt out of one explicit step of size _STRIDE.
-
-    That step is h + d slope: with d a large power of two the division is exact and h, which is subtracted again, costs
-    the slope no digits.
-    """
-    return (moved - h) / _STRIDE
+def _name_gates(forget: Tensor, update: Tensor, eps: Tensor | None) -> GatesByName:
+    if eps is None:
+        return {"forget": forget, "update": update, "time_constant": 1 / forget}
+    return {"forget": forget, "update": update, "elastance": eps, "time_constant": 1 / (eps * forget)}
 
 
 class LTCCell(LiquidCell):

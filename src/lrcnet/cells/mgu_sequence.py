@@ -1,6 +1,7 @@
 """The minimal gated unit over a whole sequence as one function with its gradient, in few operations per step.
 
-`MGUCell.step` is the specification; this is its second writing. Axes: T time, B batch, n inputs, m hidden units.
+`MGUCell.next_state` is the specification; this is the same computation, written to be fast.
+Axes: T time, B batch, n inputs, m hidden units.
 
     f = sigma(W_f x + U_f h + b_f), c = tanh(W_c x + U_c (f h) + b_c), h' = (1 - f) h + f c
 """
@@ -10,6 +11,15 @@ from typing import Any
 
 import torch
 from torch import Tensor
+
+from lrcnet.tracing import (
+    are_ordinary,
+    compiling,
+    forward_mode_active,
+    is_batch_of_gradients,
+    jit_tracing,
+    transform_active,
+)
 
 Step = Callable[[Tensor, Tensor, Tensor], Tensor]
 # x, h, weight_ih, weight_hh, bias
@@ -21,11 +31,9 @@ _BLOCK = 1 << 17
 
 def serves(*tensors: Tensor | None) -> bool:
     """Whether `scan` may be called now: tracers, transforms and tensor subclasses need the plain loop."""
-    if torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None:
+    if compiling() or jit_tracing() or transform_active() or forward_mode_active():
         return False
-    if _transformed() or torch.autograd.forward_ad._current_level >= 0:
-        return False
-    return all(tensor is None or type(tensor) in (Tensor, torch.nn.Parameter) for tensor in tensors)
+    return are_ordinary(*tensors)
 
 
 def scan(
@@ -38,10 +46,11 @@ def scan(
     *,
     batch_major: bool = False,
 ) -> Tensor:
-    """All states (T, B, m) of a sequence x (T, B, n) with T >= 1, from h (B, m).
+    """Return all states (T, B, m) of a sequence x (T, B, n) with T >= 1, from h (B, m).
 
     Args:
-        step: h' of what the input contributes (B, 2 m), h and weight_hh; derivatives of the gradient go through it.
+        step: h' as a function of the input's terms (B, 2 m), h and weight_hh; derivatives of the gradient go through
+            it.
         weight_ih, weight_hh, bias: (2 m, n), (2 m, m) and (2 m), the rows of f first.
         batch_major: whether the samples of the answer lie together in memory.
     """
@@ -67,7 +76,7 @@ class _Scan(torch.autograd.Function):
         readings = x.reshape(steps * batch, x.shape[2])
 
         def contribution(rows: slice) -> Tensor:
-            """What the inputs give to one gate at all steps; the gate's values then take its place."""
+            """Return the inputs' terms of one gate at all steps; the gate's values then take their place."""
             weight = weight_ih[rows].t()
             product = readings @ weight if bias is None else torch.addmm(bias[rows], readings, weight)
             return product.view(steps, batch, m)
@@ -89,27 +98,22 @@ class _Scan(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         inputs, kept, needs = ctx.saved_tensors[:5], ctx.saved_tensors[5:], ctx.needs_input_grad[2:]
-        # torch.autograd.grad(is_grads_batched=True) has a batching of its own.
-        if torch.is_grad_enabled() or _transformed() or torch._C._functorch.is_legacy_batchedtensor(grads[0]):
+        if torch.is_grad_enabled() or transform_active() or is_batch_of_gradients(grads[0]):
             return (None, None, *_differentiable_gradients(ctx.step, inputs, needs, grads[0]))
         return (None, None, *_gradients(inputs, kept, needs, grads[0]))
-
-
-def _transformed() -> bool:
-    return torch._C._functorch.peek_interpreter_stack() is not None
 
 
 def _gradients(
     inputs: Inputs, kept: tuple[Tensor, ...], needs: tuple[bool, ...], grad: Tensor
 ) -> tuple[Tensor | None, ...]:
-    """The gradients of x, h, weight_ih, weight_hh and bias, those that are needed.
+    """Return the gradients of x, h, weight_ih, weight_hh and bias, those that are needed.
 
-    With z_f and z_c what the gates are functions of, s = f h, and g the gradient of h':
+    With z_f and z_c the arguments of the gates, s = f h, and g the gradient of h':
 
         dz_c = g f (1 - c^2), ds = U_c^T dz_c, dz_f = (g (c - h) + ds h) f (1 - f), dh = g (1 - f) + ds f + U_f^T dz_f
 
-    All factors of g and ds are known beforehand: a block of steps gets them at once, so that a step is left with two
-    matrix products and three more operations.
+    All factors of g and ds are known beforehand: they are computed for a block of steps at once, so that a step is left
+    with two matrix products and three more operations.
     """
     x, h, weight_ih, weight_hh, _ = inputs
     forget, candidate, states = kept
@@ -121,9 +125,18 @@ def _gradients(
     grad_bias = weight_hh.new_zeros(2 * m) if needs[4] else None
 
     length = min(steps, max(1, _BLOCK // max(1, batch * m)))
-    of_g, of_ds, found = (x.new_empty(planes, length, batch, m) for planes in (3, 2, 3))
+    of_g, of_ds, results_of_block = (x.new_empty(planes, length, batch, m) for planes in (3, 2, 3))
     # Views of single steps are made once, for they cost about as much as the arithmetic of a small layer.
-    views = [*zip(of_g.unbind(1), of_ds.unbind(1), found.unbind(1), found[1:].unbind(1), *found, strict=True)]
+    views = [
+        *zip(
+            of_g.unbind(1),
+            of_ds.unbind(1),
+            results_of_block.unbind(1),
+            results_of_block[1:].unbind(1),
+            *results_of_block,
+            strict=True,
+        )
+    ]
     ds, g = torch.empty_like(h), torch.zeros_like(h)
     for stop in range(steps, 0, -length):
         start = max(0, stop - length)
@@ -140,7 +153,7 @@ def _gradients(
             torch.addmm(rest, dz_f, from_forget, out=g)
         # The steps of a block are rows of one matrix product each.
         rows = size * batch
-        dz_candidate, dz_forget = (part.reshape(rows, m) for part in found[:2, :size])
+        dz_candidate, dz_forget = (part.reshape(rows, m) for part in results_of_block[:2, :size])
         if grad_x is not None:
             product = torch.mm(dz_forget, weight_ih[:m]).addmm_(dz_candidate, weight_ih[m:])
             grad_x[block] = product.view(size, batch, n)
@@ -158,7 +171,7 @@ def _gradients(
 
 
 def _fill(of_g: Tensor, of_ds: Tensor, f: Tensor, c: Tensor, h: Tensor) -> None:
-    """The factors of g: f (1 - c^2), (c - h) f (1 - f), 1 - f; and of ds: h f (1 - f), f."""
+    """Write the factors of g: f (1 - c^2), (c - h) f (1 - f), 1 - f; and of ds: h f (1 - f), f."""
     g_to_candidate, g_to_forget, g_to_before = of_g.unbind()
     ds_to_forget, ds_to_before = of_ds.unbind()
     torch.sub(1, torch.mul(c, c, out=g_to_candidate), out=g_to_candidate).mul_(f)
@@ -171,17 +184,17 @@ def _fill(of_g: Tensor, of_ds: Tensor, f: Tensor, c: Tensor, h: Tensor) -> None:
 
 
 def _differentiable_gradients(step: Step, inputs: Inputs, needs: tuple[bool, ...], grad: Tensor) -> list[Tensor | None]:
-    """The same gradients through the plain loop, for second derivatives and for a batch of gradients at once."""
+    """Return the same gradients through the plain loop, for second derivatives and for a batch of gradients."""
     again = torch.is_grad_enabled()
     with torch.enable_grad():
         # Aliases cut the graph: one input may have been computed from another.
         x, h, weight_ih, weight_hh = aliases = [value.view_as(value) for value in inputs[:4]]
         bias = None if inputs[4] is None else inputs[4].view_as(inputs[4])
         states = []
-        for held in torch.nn.functional.linear(x, weight_ih, bias).unbind():
-            h = step(held, h, weight_hh)
+        for terms in torch.nn.functional.linear(x, weight_ih, bias).unbind():
+            h = step(terms, h, weight_hh)
             states.append(h)
         given = [*aliases, *([] if bias is None else [bias])]
         wanted = [alias for alias, need in zip(given, needs, strict=False) if need]
-        found = iter(torch.autograd.grad(torch.stack(states), wanted, grad, create_graph=again))
-    return [next(found) if need else None for need in needs]
+        gradients = iter(torch.autograd.grad(torch.stack(states), wanted, grad, create_graph=again))
+    return [next(gradients) if need else None for need in needs]

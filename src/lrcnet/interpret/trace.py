@@ -1,21 +1,20 @@
-"""What the units of any sequence model do over time: states, gates, elastance, effective time constants.
+"""A record of the units of any sequence model over time: states, gates, elastance, effective time constants.
 
 Axes: T time, B batch, n inputs, m hidden units.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from lrcnet.cells.base import Cell
-from lrcnet.interpret.gates import Gates, scan_with_gates, torch_gates
-from lrcnet.interpret.watch import Call, Layer, answer_of, only, recurrent_layer_of, watched
+from lrcnet.cells.base import Cell, GatesByName
+from lrcnet.interpret.gates import torch_gates
+from lrcnet.interpret.layer_calls import Layer, LayerCall, compute_output, find_recurrent_layer, only_call, record_calls
 from lrcnet.layers import RecurrentLayer
 from lrcnet.sequence import Dt
 
@@ -24,7 +23,7 @@ COMMON = ("forget", "update", "elastance", "time_constant")
 
 @dataclass(frozen=True)
 class Trace:
-    """What happened in one layer and direction. All but `output` are (B, T, m), (T, B, m) or (T, m), as the input.
+    """One run of one layer and direction. All but `output` are (B, T, m), (T, B, m) or (T, m), as the input.
 
     Attributes:
         output: of the model, as its forward pass gives it.
@@ -34,10 +33,10 @@ class Trace:
         elastance: eps(w) of an LRC or LRCU.
         time_constant: 1 / decay, where the state decays by `decay` in a unit of time (eps F of a liquid unit), or in a
             step of a gated one (f of an MGU, 1 - f of an LSTM's memory, 1 - z of a GRU). Infinite where nothing decays.
-        more: what else a unit has, by name: an LSTM's `memory`, `candidate` and `output_gate`, a GRU's `reset` and
-            `candidate`, an ODE's `decay` and `drive`.
+        more: the other quantities of a unit, by name: an LSTM's `memory`, `candidate` and `output_gate`, a GRU's
+            `reset` and `candidate`, an ODE's `decay` and `drive`.
 
-    What a unit does not have is None.
+    A quantity that a unit does not have is None.
     """
 
     output: Tensor
@@ -49,7 +48,7 @@ class Trace:
     more: Mapping[str, Tensor] = field(default_factory=dict)
 
     def named(self) -> dict[str, Tensor]:
-        """name -> array of everything there is, the output excepted."""
+        """Return name -> array of every quantity that the unit has, without the output."""
         common = {"state": self.state, **{name: getattr(self, name) for name in COMMON}}
         return {name: value for name, value in common.items() if value is not None} | dict(self.more)
 
@@ -58,54 +57,56 @@ class Trace:
 def trace(
     model: nn.Module, x: Tensor, dt: Dt = None, *, hx: Any = None, depth: int = -1, reverse: bool = False
 ) -> Trace:
-    """Runs a model and tells what its recurrent units did.
+    """Run a model and return a record of its recurrent units.
 
     The model runs as always, without gradients: its output is the same to the last bit. Gates of a liquid layer are
-    those that the fused kernel computed on its way, or come from `lrcnet.liquid`, as those of the plain loop do.
+    those that the fused kernel computed during its run; gates of the plain loop come from `lrcnet.liquid`.
 
     Args:
         model: a layer of lrcnet, an nn.LSTM or nn.GRU, or a module with one such layer in it; called as
             model(x, dt=dt), or as model(x) without dt.
-        x: what the model takes; of a layer (T, B, n), (B, T, n) or (T, n).
+        x: the model's input; for a layer (T, B, n), (B, T, n) or (T, n).
         dt: as the model takes it.
-        hx: first states, where the model is a layer.
-        depth: which of stacked layers, counted from 0, or from the last by -1.
+        hx: first states, if the model is a layer.
+        depth: the layer of a stack, counted from 0, or from the last by -1.
         reverse: the other direction of a bidirectional layer.
 
     Raises:
-        ValueError: for a model without a recurrent layer or with several, or a layer that is not there.
+        ValueError: for a model without a recurrent layer or with several, or a layer that does not exist.
 
     Example:
-        >>> found = trace(lrcnet.LRCU(3, 5, batch_first=True), torch.randn(2, 7, 3), dt=0.5)
-        >>> found.elastance.shape, sorted(found.named())
+        >>> record = trace(lrcnet.LRCU(3, 5, batch_first=True), torch.randn(2, 7, 3), dt=0.5)
+        >>> record.elastance.shape, sorted(record.named())
         (torch.Size([2, 7, 5]), ['elastance', 'forget', 'state', 'time_constant', 'update'])
     """
-    layer = recurrent_layer_of(model)
+    layer = find_recurrent_layer(model)
     place = _place(layer, depth, reverse)
-    with watched(layer) as calls:
+    with record_calls(layer) as calls:
         if isinstance(layer, RecurrentLayer):
-            with _kept(layer.cells[place]) as runs:
-                output = answer_of(model, x, dt, hx)
-            call = only(calls)
+            cell = layer.cells[place]
+            assert isinstance(cell, Cell)
+            with cell.record_gates() as runs:
+                output = compute_output(model, x, dt, hx)
+            call = only_call(calls)
             states, gates = runs[0]
         else:
-            output = answer_of(model, x, dt, hx)
-            call = only(calls)
+            output = compute_output(model, x, dt, hx)
+            call = only_call(calls)
             states, gates = _torch_run(layer, call, dt, *divmod(place, 2 if layer.bidirectional else 1))
 
-    def laid_out(values: Tensor) -> Tensor:
+    def lay_out(values: Tensor) -> Tensor:
         values = values.flip(0) if reverse else values
         if call.x.ndim == 2:
             return values.squeeze(1)
         return values.transpose(0, 1) if layer.batch_first else values
 
-    arrays = {name: laid_out(values) for name, values in gates.items()}
+    arrays = {name: lay_out(values) for name, values in gates.items()}
     common = {name: arrays.pop(name) for name in COMMON if name in arrays}
-    return Trace(output, laid_out(states), **common, more=arrays)
+    return Trace(output, lay_out(states), **common, more=arrays)
 
 
 def _place(layer: Layer, depth: int, reverse: bool) -> int:
-    """The number of a cell among those of a layer, in the order of the states."""
+    """Return the index of a cell in its layer, in the order of the states."""
     if not -layer.num_layers <= depth < layer.num_layers:
         raise ValueError(f"depth must be from 0 to {layer.num_layers - 1}, or from -1 backwards, but is {depth}")
     if reverse and not layer.bidirectional:
@@ -113,26 +114,10 @@ def _place(layer: Layer, depth: int, reverse: bool) -> int:
     return (depth % layer.num_layers) * (2 if layer.bidirectional else 1) + bool(reverse)
 
 
-@contextmanager
-def _kept(cell: nn.Module) -> Iterator[list[tuple[Tensor, Gates]]]:
-    """Lets a cell's scan keep its gates, for as long as the context lasts."""
-    assert isinstance(cell, Cell)
-    runs: list[tuple[Tensor, Gates]] = []
-
-    def scan(x: Tensor, h: Tensor, dt: float | Tensor, *, batch_major: bool = False) -> Tensor:
-        runs.append(scan_with_gates(cell, x, h, dt, batch_major=batch_major))
-        return runs[-1][0]
-
-    # The instance's attribute goes before the class's method.
-    cell.__dict__["scan"] = scan
-    try:
-        yield runs
-    finally:
-        del cell.__dict__["scan"]
-
-
-def _torch_run(layer: nn.LSTM | nn.GRU, call: Call, dt: Any, depth: int, reverse: int) -> tuple[Tensor, Gates]:
-    """States and gates of one layer and direction, time-major, in the order that it runs."""
+def _torch_run(
+    layer: nn.LSTM | nn.GRU, call: LayerCall, dt: Any, depth: int, reverse: int
+) -> tuple[Tensor, GatesByName]:
+    """Return states and gates of one layer and direction, time-major, in the order that it runs."""
     x = _with_time(layer, call.x, dt)
 
     def time_major(values: Tensor) -> Tensor:
@@ -156,7 +141,7 @@ def _torch_run(layer: nn.LSTM | nn.GRU, call: Call, dt: Any, depth: int, reverse
 
 
 def _with_time(layer: nn.Module, x: Tensor, dt: Any) -> Tensor:
-    """The input as torch's kernel gets it: with dt as one more column where the layer takes it so."""
+    """Return the input of torch's kernel: with dt as one more column if the layer has a time feature."""
     if not getattr(layer, "time_feature", False):
         return x
     column = dt.unsqueeze(-1) if isinstance(dt, Tensor) and dt.ndim else x.new_tensor(1.0 if dt is None else float(dt))
@@ -164,7 +149,7 @@ def _with_time(layer: nn.Module, x: Tensor, dt: Any) -> Tensor:
 
 
 def _first_layers(layer: nn.LSTM | nn.GRU, count: int, x: Tensor, hx: Any) -> Tensor:
-    """The output of the first so many layers of a stack."""
+    """Return the output of the first `count` layers of a stack."""
     kind = nn.LSTM if isinstance(layer, nn.LSTM) else nn.GRU
     part = kind(
         x.shape[-1],

@@ -1,14 +1,58 @@
-"""Fused CPU kernels of the liquid equation: whole sequences as one operator, single steps without overhead.
+"""Fused kernels of the liquid equation, behind one contract: see `lrcnet.kernels.backend`.
 
-    s_ji = sigmoid(a_ji y_j + b_ji), f_i = sum_j g_ji s_ji + g_l_i, u_i = sum_j k_ji s_ji + g_l_i
-    w_i = sum_j o_ji y_j + p_i
-    dh/dt = eps(w) (-F(f) h + U(u) e_l),  y = [h, input_scale x + input_shift]
-
-Values of g, g_l and k_eps below 0 count as 0; the gradient passes where it would raise them.
+The plain loop of `lrcnet.cells` is the reference that every backend is measured by.
 """
 
-from lrcnet.kernels.native import info, unavailable
-from lrcnet.kernels.sequence import reasons, scan
-from lrcnet.kernels.stream import step
+import logging
 
-__all__ = ["info", "reasons", "scan", "step", "unavailable"]
+from torch import Tensor
+
+from lrcnet.circuit import Switches
+from lrcnet.kernels.backend import Backend, KeptGates
+from lrcnet.kernels.cpu import CPUBackend
+from lrcnet.kernels.native import info, unavailable
+
+BACKENDS: list[Backend] = [CPUBackend()]
+"""Every backend, the preferred one first."""
+
+CHOICES = ("auto", "fused", "reference")
+"""The values of the option `backend` of cells and layers."""
+
+__all__ = ["BACKENDS", "CHOICES", "Backend", "KeptGates", "info", "reasons", "select", "unavailable"]
+
+_log = logging.getLogger("lrcnet")
+_logged: set[str] = set()
+
+
+def select(choice: str, x: Tensor, switches: Switches, owner: str) -> Backend | None:
+    """Return the first backend that serves a call, or None for the plain loop.
+
+    Args:
+        choice: "auto", "fused" or "reference".
+        x: the input of the call.
+        owner: the name of the model, for the message.
+
+    Raises:
+        RuntimeError: if choice is "fused" and no backend serves, with every reason of every backend.
+    """
+    if choice == "reference":
+        return None
+    for backend in BACKENDS:
+        if not backend.reasons(x, switches):
+            return backend
+    why = "; ".join(reasons(x, switches))
+    if choice == "fused":
+        raise RuntimeError(f"backend='fused' cannot serve this call: {why}; use backend='auto' or 'reference'")
+    # A backend is never switched in silence, and each reason is logged once.
+    if why not in _logged:
+        _logged.add(why)
+        _log.warning("no fused kernel can serve %s, so the plain loop runs: %s", owner, why)
+    return None
+
+
+def reasons(x: Tensor, switches: Switches) -> list[str]:
+    """Return why each backend cannot serve a call, with its name; empty if one can."""
+    refusals = {backend.name: backend.reasons(x, switches) for backend in BACKENDS}
+    if not all(refusals.values()):
+        return []
+    return [f"{name}: {reason}" for name, found in refusals.items() for reason in found]

@@ -1,254 +1,201 @@
 """The fused scan as torch.library operators: schema, CPU implementation, fake, autograd.
 
-Axes: T time, B batch, n inputs, m hidden units, K unfoldings. x is (T, B, n), or (B, T, n) if batch_first.
+The operators take a `Problem` as flat arguments, in the order of `TENSORS` and `Switches`; the schemas are made from
+these.
 """
 
 import warnings
-from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from lrcnet.errors import DivergenceWarning
+from lrcnet.circuit import LETTERS, STEP_LETTERS, Switches, describe_mismatch
+from lrcnet.errors import DivergenceWarning, describe_divergence, describe_negative_dt
 from lrcnet.kernels import native
-from lrcnet.kernels.arguments import Call, Sizes, address, time_and_batch
+from lrcnet.kernels.problem import TENSORS, Arguments, Problem, address
+from lrcnet.tracing import are_ordinary, below_autograd, dispatcher_needed, is_batch_of_gradients
 
-DTYPES = (torch.float32, torch.float64)
-NEGATIVE_ADVICE = "sort the readings by time, or pass negative_dt='clamp' or 'allow' to the layer"
 ONCE = (
     "the fused kernel is differentiable once, but a second derivative was asked for; use "
     'backend="reference" for this layer'
 )
+NOT_KEPT = "lrcnet::scan was called with keep=False, so nothing was kept for its gradient; pass keep=True"
 
-_TENSORS = (
-    "Tensor x, Tensor? h0, Tensor? dt, Tensor a, Tensor b, Tensor g, Tensor k, Tensor g_l, Tensor e_l, Tensor? o, "
-    "Tensor? p, Tensor? k_eps, Tensor? input_scale, Tensor? input_shift"
-)
-_SWITCHES = "float dt_value, bool saturated, str elastance, str solver, int unfolds, bool batch_first"
-_PLAIN = (Tensor, torch.nn.Parameter)
-_GRADIENTS = 14  # as many as _TENSORS names, in its order
 
-torch.library.define("lrcnet::scan", f"({_TENSORS}, {_SWITCHES}, bool check_dt, bool keep) -> (Tensor, Tensor)")
+def _schema_of_a_problem() -> str:
+    """Return the arguments that both operators share, from the table of letters and the fields of `Switches`."""
+    tensors = ["Tensor x", "Tensor? h0", "Tensor? dt"]
+    tensors += [f"Tensor{'' if LETTERS[name].always_there else '?'} {name}" for name in STEP_LETTERS]
+    switches = [f"{kind.__name__} {name}" for name, kind in Switches.__annotations__.items()]
+    return ", ".join([*tensors, "float dt_value", *switches])
+
+
+torch.library.define("lrcnet::scan", f"({_schema_of_a_problem()}, bool keep) -> (Tensor, Tensor)")
 torch.library.define(
     "lrcnet::scan_backward",
-    f"(Tensor? grad, {_TENSORS}, {_SWITCHES}, Tensor states, Tensor saved, bool want_x, bool want_dt) -> "
-    f"({', '.join(['Tensor'] * _GRADIENTS)})",
+    f"(Tensor? grad, {_schema_of_a_problem()}, Tensor states, Tensor saved, bool want_x, bool want_dt) -> "
+    f"({', '.join(['Tensor'] * len(TENSORS))})",
 )
 
 
-def scan_on_cpu(
-    x: Tensor,
-    h0: Tensor | None,
-    dt: Tensor | None,
-    a: Tensor,
-    b: Tensor,
-    g: Tensor,
-    k: Tensor,
-    g_l: Tensor,
-    e_l: Tensor,
-    o: Tensor | None,
-    p: Tensor | None,
-    k_eps: Tensor | None,
-    input_scale: Tensor | None,
-    input_shift: Tensor | None,
-    dt_value: float,
-    saturated: bool,
-    elastance: str,
-    solver: str,
-    unfolds: int,
-    batch_first: bool,
-    check_dt: bool,
-    keep: bool,
-) -> tuple[Tensor, Tensor]:
-    parameters = (a, b, g, k, g_l, e_l, o, p, k_eps, input_scale, input_shift)
-    call = Call(
-        x,
-        h0,
-        dt,
-        *parameters,
-        dt_value=dt_value,
-        saturated=saturated,
-        elastance=elastance,
-        solver=solver,
-        unfolds=unfolds,
-        batch_first=batch_first,
+def run(problem: Problem, *, gradient: bool, keep: bool) -> tuple[Tensor, Tensor]:
+    """Run lrcnet::scan, without torch's dispatcher if no tracer, transform or dispatch mode is active.
+
+    The way through the dispatcher, from Python to C++ and back for the gradient and again for the operator, takes half
+    of a tiny layer's time.
+
+    Args:
+        gradient: whether a gradient will be taken; then the gates are kept in any case.
+        keep: whether to return what the gradient needs: F, U, w of every unfolding.
+
+    Returns:
+        The states, laid out as x, and what was kept, see `Problem.saved_shape`; empty if nothing was.
+    """
+    keep = keep or gradient
+    flat = problem.pack()
+    if not _may_run_directly(*flat[: len(TENSORS)]):
+        return torch.ops.lrcnet.scan.default(*flat, keep)  # type: ignore[no-any-return]
+    return _Scan.apply(*flat, keep) if gradient else _scan(problem, keep)  # type: ignore[no-untyped-call]
+
+
+def _may_run_directly(*tensors: Tensor | None) -> bool:
+    if dispatcher_needed() or not are_ordinary(*tensors):
+        return False
+    return all(tensor is None or tensor.is_cpu for tensor in tensors)
+
+
+def _scan(problem: Problem, keep: bool) -> tuple[Tensor, Tensor]:
+    arguments, switches = Arguments(problem), problem.switches
+    if switches.check_dt and problem.dt is None and problem.dt_value < 0:
+        raise ValueError(describe_negative_dt("", problem.dt_value))
+    states = problem.x.new_empty(problem.states_shape())
+    saved = problem.x.new_empty(problem.saved_shape() if keep else (0,))
+    trouble = native.call("scan")(
+        arguments.is_double, switches.check_dt, *arguments.model, *arguments.sequence(states, saved)
     )
-    if check_dt and dt is None and dt_value < 0:
-        raise ValueError(f"dt must be >= 0, but is {dt_value:g}; {NEGATIVE_ADVICE}")
-    states = x.new_empty(call.sizes.states(batch_first))
-    saved = x.new_empty(call.sizes.saved(elastance, unfolds) if keep else (0,))
-    found = native.call("scan")(call.is_double, check_dt, *call.model, *call.sequence(states, saved))
-    if found is not None:
-        _tell(found)
+    if trouble is not None:
+        _report(*trouble)
     return states, saved
 
 
-def _tell(found: tuple[Any, ...]) -> None:
+def _report(kind: str, t: int, sample: int, value: float = 0.0) -> None:
     """Raise for a negative dt, warn of a state that stopped being finite."""
-    kind, t, sample, *value = found
     if kind == "dt":
-        raise ValueError(f"dt must be >= 0, but dt[t={t}, sample={sample}] is {value[0]:g}; {NEGATIVE_ADVICE}")
-    warnings.warn(
-        f"the state stopped being finite at step {t} of sample {sample} although the input is finite; use a stable "
-        "solver ('hybrid' or 'exponential'), more unfolds or a smaller dt",
-        DivergenceWarning,
-        stacklevel=2,
-    )
+        raise ValueError(describe_negative_dt(f"[t={t}, sample={sample}]", value))
+    warnings.warn(describe_divergence(t, sample), DivergenceWarning, stacklevel=2)
 
 
-def _scan_fake(
-    x: Tensor,
-    h0: Tensor | None,
-    dt: Tensor | None,
-    a: Tensor,
-    b: Tensor,
-    g: Tensor,
-    k: Tensor,
-    g_l: Tensor,
-    e_l: Tensor,
-    o: Tensor | None,
-    p: Tensor | None,
-    k_eps: Tensor | None,
-    input_scale: Tensor | None,
-    input_shift: Tensor | None,
-    dt_value: float,
-    saturated: bool,
-    elastance: str,
-    solver: str,
-    unfolds: int,
-    batch_first: bool,
-    check_dt: bool,
-    keep: bool,
-) -> tuple[Tensor, Tensor]:
-    sizes = Sizes.of(x, g_l, batch_first)
-    return (
-        x.new_empty(sizes.states(batch_first)),
-        x.new_empty(sizes.saved(elastance, unfolds) if keep else (0,)),
-    )
-
-
-def _new_gradients(
-    x: Tensor, parameters: Sequence[Tensor | None], want_x: bool, want_dt: bool, sizes: Sizes
+def _scan_backward(
+    problem: Problem, grad: Tensor | None, states: Tensor, saved: Tensor, want_x: bool, want_dt: bool
 ) -> list[Tensor | None]:
-    """Room for each gradient, None where none is wanted. The first state always gets one."""
-    return [
-        x.new_empty(x.shape) if want_x else None,
-        x.new_empty((sizes.batch, sizes.units)),
-        x.new_empty(x.shape[:2]) if want_dt else None,
-        *(None if p is None else torch.empty_like(p, memory_format=torch.contiguous_format) for p in parameters),
-    ]
-
-
-def scan_backward_on_cpu(grad: Tensor | None, *arguments: Any) -> tuple[Tensor, ...]:
-    gradients = _fill_gradients(grad, *arguments)
-    x = arguments[0]
-    return tuple(x.new_empty(0) if gradient is None else gradient for gradient in gradients)
-
-
-def _fill_gradients(grad: Tensor | None, *arguments: Any) -> list[Tensor | None]:
-    """What lrcnet::scan_backward returns, with None for a gradient that nobody wants."""
-    inputs, (dt_value, saturated, elastance, solver, unfolds, batch_first) = arguments[:14], arguments[14:20]
-    states, saved, want_x, want_dt = arguments[20:]
-    call = Call(
-        *inputs,
-        dt_value=dt_value,
-        saturated=saturated,
-        elastance=elastance,
-        solver=solver,
-        unfolds=unfolds,
-        batch_first=batch_first,
-    )
-    gradients = _new_gradients(call.x, call.parameters, want_x, want_dt, call.sizes)
-    into = [0 if gradient is None or not gradient.numel() else gradient.data_ptr() for gradient in gradients]
-    x, h0, dt, *parameters = into
+    """Return the gradient of each of `TENSORS`, None for those that are absent or not wanted."""
+    arguments, gradients = Arguments(problem), _new_gradients(problem, want_x, want_dt)
+    x, h0, dt, *letters = gradients
     native.call("scan_backward")(
-        call.is_double,
-        *call.model,
-        *call.sequence(states, saved),
+        arguments.is_double,
+        *arguments.model,
+        *arguments.sequence(states, saved),
         address(grad),
-        *time_and_batch(grad, batch_first),
+        *arguments.strides(grad),
         0 if grad is None else grad.stride(2),
-        x,
-        *(time_and_batch(gradients[0], batch_first) if x else (0, 0)),
-        h0,
-        dt,
-        *(time_and_batch(gradients[2], batch_first) if dt else (0, 0)),
-        *parameters,
+        address(x),
+        *arguments.strides(x),
+        address(h0),
+        address(dt),
+        *arguments.strides(dt),
+        *map(address, letters),
     )
     return gradients
 
 
-def _scan_backward_fake(grad: Tensor | None, *arguments: Any) -> tuple[Tensor, ...]:
-    inputs, batch_first, (want_x, want_dt) = arguments[:14], arguments[19], arguments[22:]
-    x, sizes = inputs[0], Sizes.of(inputs[0], inputs[7], batch_first)
-    gradients = _new_gradients(x, inputs[3:], want_x, want_dt, sizes)
+def _new_gradients(problem: Problem, want_x: bool, want_dt: bool) -> list[Tensor | None]:
+    """Return room for each gradient, None if it is not wanted; the first state always gets one."""
+    x, (_, batch) = problem.x, problem.time_and_batch
+    letters = problem.circuit[: len(STEP_LETTERS)]
+    return [
+        x.new_empty(x.shape) if want_x else None,
+        x.new_empty((batch, problem.circuit.units)),
+        x.new_empty(x.shape[:2]) if want_dt else None,
+        *(None if p is None else torch.empty_like(p, memory_format=torch.contiguous_format) for p in letters),
+    ]
+
+
+def _fill_missing(x: Tensor, gradients: list[Tensor | None]) -> tuple[Tensor, ...]:
+    """Return an empty tensor instead of each None: an operator cannot return optional tensors."""
     return tuple(x.new_empty(0) if gradient is None else gradient for gradient in gradients)
 
 
-def run(*arguments: Any) -> tuple[Tensor, Tensor]:
-    """lrcnet::scan, past torch's dispatcher where nobody is there to see the operator."""
-    if not _unseen(*arguments[:14]):
-        return torch.ops.lrcnet.scan.default(*arguments)  # type: ignore[no-any-return]
-    return _Scan.apply(*arguments) if arguments[-1] else scan_on_cpu(*arguments)  # type: ignore[no-untyped-call]
+def _scan_on_cpu(*flat: Any) -> tuple[Tensor, Tensor]:
+    *problem, keep = flat
+    return _scan(Problem.unpack(problem), keep)
 
 
-def _unseen(*tensors: Tensor | None) -> bool:
-    """Whether plain tensors on the CPU go straight through: no tracing, no transform, no dispatch mode, no subclass.
+def _scan_fake(*flat: Any) -> tuple[Tensor, Tensor]:
+    *arguments, keep = flat
+    problem = Problem.unpack(arguments)
+    # torch sends a call to the fake if only one of its tensors is on the meta device.
+    for name, tensor in zip(TENSORS, flat, strict=False):
+        if tensor is not None and tensor.device != problem.x.device:
+            raise ValueError(describe_mismatch(name, tensor, tuple(tensor.shape), problem.x))
+    new_empty = problem.x.new_empty
+    return new_empty(problem.states_shape()), new_empty(problem.saved_shape() if keep else (0,))
 
-    The way through the dispatcher, from Python to C++ and back for the gradient and again for the operator, takes half
-    of a tiny layer's time.
-    """
-    if torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None:
-        return False
-    if torch._C._len_torch_dispatch_stack() or torch._C._functorch.peek_interpreter_stack() is not None:
-        return False
-    return all(tensor is None or (type(tensor) in _PLAIN and tensor.is_cpu) for tensor in tensors)
+
+def _scan_backward_on_cpu(grad: Tensor | None, *flat: Any) -> tuple[Tensor, ...]:
+    *arguments, states, saved, want_x, want_dt = flat
+    problem = Problem.unpack(arguments)
+    return _fill_missing(problem.x, _scan_backward(problem, grad, states, saved, want_x, want_dt))
+
+
+def _scan_backward_fake(grad: Tensor | None, *flat: Any) -> tuple[Tensor, ...]:
+    *arguments, _, _, want_x, want_dt = flat
+    problem = Problem.unpack(arguments)
+    return _fill_missing(problem.x, _new_gradients(problem, want_x, want_dt))
 
 
 class _Scan(torch.autograd.Function):
     """The gradient of lrcnet::scan, which is lrcnet::scan_backward."""
 
     @staticmethod
-    def forward(ctx: Any, *arguments: Any) -> tuple[Tensor, Tensor]:
-        if _unseen(*arguments[:14]):
-            states, saved = scan_on_cpu(*arguments)
+    def forward(ctx: Any, *flat: Any) -> tuple[Tensor, Tensor]:
+        tensors = flat[: len(TENSORS)]
+        if _may_run_directly(*tensors):
+            states, saved = _scan_on_cpu(*flat)
         else:
-            with torch._C._AutoDispatchBelowAutograd():
-                states, saved = torch.ops.lrcnet.scan.default(*arguments)
+            with below_autograd():
+                states, saved = torch.ops.lrcnet.scan.default(*flat)
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(*arguments[:14], states, saved)
-        ctx.switches, ctx.kept = arguments[14:20], arguments[21]
+        ctx.save_for_backward(*tensors, states, saved)
+        *ctx.numbers, ctx.kept = flat[len(TENSORS) :]
         return states, saved
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
         if not ctx.kept:
-            raise RuntimeError(
-                "lrcnet::scan was called with keep=False, so nothing was kept for its gradient; pass keep=True"
-            )
-        *inputs, states, saved = ctx.saved_tensors
-        needs, grad = ctx.needs_input_grad, grads[0]
-        # Where the gradient is differentiated in turn the operator must be seen, to say that it cannot be.
-        direct = not torch.is_grad_enabled() and _unseen(grad, *inputs) and not _is_batch(grad)
-        backward = _fill_gradients if direct else torch.ops.lrcnet.scan_backward.default
-        gradients = backward(grad, *inputs, *ctx.switches, states, saved, needs[0], needs[2])
-        wanted = [gradient if need else None for gradient, need in zip(gradients, needs[:14], strict=True)]
-        return (*wanted, *[None] * 8)
-
-
-def _is_batch(grad: Tensor | None) -> bool:
-    """Whether this stands for several gradients at once, as in torch.autograd.grad(is_grads_batched=True)."""
-    return grad is not None and bool(torch._C._functorch.is_legacy_batchedtensor(grad))
+            raise RuntimeError(NOT_KEPT)
+        *tensors, states, saved = ctx.saved_tensors
+        grad, needs = grads[0], ctx.needs_input_grad[: len(TENSORS)]
+        want_x, _, want_dt, *_ = needs
+        # If the gradient is differentiated in turn, the operator must be seen, to say that it cannot be.
+        direct = not torch.is_grad_enabled() and _may_run_directly(grad, *tensors) and not is_batch_of_gradients(grad)
+        if direct:
+            problem = Problem.unpack((*tensors, *ctx.numbers))
+            gradients: Any = _scan_backward(problem, grad, states, saved, want_x, want_dt)
+        else:
+            operator = torch.ops.lrcnet.scan_backward.default
+            gradients = operator(grad, *tensors, *ctx.numbers, states, saved, want_x, want_dt)
+        wanted = [gradient if need else None for gradient, need in zip(gradients, needs, strict=True)]
+        return (*wanted, *[None] * (len(ctx.numbers) + 1))
 
 
 class _ScanBackward(torch.autograd.Function):
-    """There is no second derivative; asking for it says what to use instead."""
+    """The missing second derivative: asking for it raises an error that names the alternative."""
 
     @staticmethod
-    def forward(ctx: Any, *arguments: Any) -> tuple[Tensor, ...]:
-        with torch._C._AutoDispatchBelowAutograd():
-            gradients: tuple[Tensor, ...] = torch.ops.lrcnet.scan_backward.default(*arguments)
+    def forward(ctx: Any, *flat: Any) -> tuple[Tensor, ...]:
+        with below_autograd():
+            gradients: tuple[Tensor, ...] = torch.ops.lrcnet.scan_backward.default(*flat)
         return gradients
 
     @staticmethod
@@ -257,7 +204,7 @@ class _ScanBackward(torch.autograd.Function):
 
 
 def _with_gradient(function: type[torch.autograd.Function], operator: Any) -> Any:
-    """The operator's autograd kernel.
+    """Return the operator's autograd kernel.
 
     torch.library.register_autograd would do, but it reads the operator's schema on every call, which takes longer than
     a small layer's whole forward pass.
@@ -267,17 +214,17 @@ def _with_gradient(function: type[torch.autograd.Function], operator: Any) -> An
         tracked = torch.is_grad_enabled() and any(isinstance(a, Tensor) and a.requires_grad for a in arguments)
         if tracked:
             return function.apply(*arguments)  # type: ignore[no-untyped-call]
-        with torch._C._AutoDispatchBelowAutograd():
+        with below_autograd():
             return operator(*arguments)
 
     return call
 
 
-torch.library.impl("lrcnet::scan", "CPU", scan_on_cpu)
-torch.library.impl("lrcnet::scan_backward", "CPU", scan_backward_on_cpu)
-torch.library.register_fake("lrcnet::scan", _scan_fake)
-torch.library.register_fake("lrcnet::scan_backward", _scan_backward_fake)
-torch.library.impl("lrcnet::scan", "Autograd", _with_gradient(_Scan, torch.ops.lrcnet.scan.default))
-torch.library.impl(
-    "lrcnet::scan_backward", "Autograd", _with_gradient(_ScanBackward, torch.ops.lrcnet.scan_backward.default)
-)
+for _name, _function, _on_cpu, _fake in (
+    ("scan", _Scan, _scan_on_cpu, _scan_fake),
+    ("scan_backward", _ScanBackward, _scan_backward_on_cpu, _scan_backward_fake),
+):
+    torch.library.impl(f"lrcnet::{_name}", "CPU", _on_cpu)
+    torch.library.register_fake(f"lrcnet::{_name}", _fake)
+    _operator = getattr(torch.ops.lrcnet, _name).default
+    torch.library.impl(f"lrcnet::{_name}", "Autograd", _with_gradient(_function, _operator))

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from lrcnet import liquid
+from lrcnet.cells.liquid import LiquidCell
 from lrcnet.errors import positive_size
 from lrcnet.theory.domain import Domain
 from lrcnet.theory.network import Model, bounded_circuit, read_model
@@ -70,7 +71,9 @@ def damping(lrc: Model, domain: Domain, *, unit: int = 0, channel: int = 0, poin
     if n:
         y[..., m + channel] = inputs
     h, x = y[..., :m], y[..., m:]
-    forget, update, elastance = liquid.gates(circuit, liquid.input_currents(circuit, x), h, saturated=True)
+    cell = network.cell
+    assert isinstance(cell, LiquidCell)  # by `bounded`
+    forget, update, elastance = liquid.gates(circuit, liquid.input_currents(circuit, x), h, cell.switches())
     assert elastance is not None
     slope = update * circuit.e_l - forget * h
     return Damping(states, inputs, slope[..., unit], (elastance * slope)[..., unit], elastance[..., unit])

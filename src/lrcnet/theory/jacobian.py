@@ -10,7 +10,7 @@ from torch import Tensor
 
 from lrcnet import liquid
 from lrcnet.cells.liquid import LiquidCell
-from lrcnet.liquid import Circuit
+from lrcnet.circuit import Circuit, Switches
 from lrcnet.solvers import SOLVERS, DormandPrince, ExplicitRungeKutta
 from lrcnet.theory.network import Network
 
@@ -57,7 +57,7 @@ def _jacobian_over_unfoldings(
     assert not isinstance(method, DormandPrince)
     if isinstance(method, ExplicitRungeKutta):
         total = torch.eye(m, m + x.shape[1], dtype=h.dtype, device=h.device).expand(h.shape[0], -1, -1)
-        slope = _unit_map(circuit, x, lambda decay, drive, h, d: drive - decay * h, cell.saturated)
+        slope = _unit_map(circuit, x, lambda decay, drive, h, d: drive - decay * h, cell.switches())
         for _ in range(cell.unfolds):
             h, total = _explicit_step(method, slope, h, total, d)
         return network.readout @ total
@@ -65,7 +65,7 @@ def _jacobian_over_unfoldings(
     def step(decay: Tensor, drive: Tensor, h: Tensor, d: Tensor) -> Tensor:
         return method.step(lambda _: (decay, drive), h, d)
 
-    step_map, jacobians = _unit_map(circuit, x, step, cell.saturated), []
+    step_map, jacobians = _unit_map(circuit, x, step, cell.switches()), []
     for _ in range(cell.unfolds):
         h, jacobian = step_map(h, d)
         jacobians.append(jacobian)
@@ -104,14 +104,14 @@ def _apply_chain_rule(jacobian: Tensor, inner: Tensor) -> Tensor:
 
 
 def _unit_map(
-    circuit: Circuit, x: Tensor, formula: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor], saturated: bool
+    circuit: Circuit, x: Tensor, formula: Callable[[Tensor, Tensor, Tensor, Tensor], Tensor], switches: Switches
 ) -> UnitMap:
     """Return formula(decay, drive, h, d) of every unit as a function of y = [h, x], with its derivative."""
 
     # A single unit is treated as a network of its own: its state has no outgoing synapse, and its input is all of y.
     def one_unit(letters: dict[str, Tensor], h: Tensor, y: Tensor, d: Tensor) -> Tensor:
         unit = Circuit(**letters)
-        decay, drive = liquid.split(unit, liquid.input_currents(unit, y), h, saturated)
+        decay, drive = liquid.split(unit, liquid.input_currents(unit, y), h, switches)
         return formula(decay, drive, h, d).squeeze(0)
 
     circuit_by_unit = {name: _split_by_unit(values) for name, values in circuit._asdict().items() if values is not None}
@@ -139,7 +139,7 @@ def _jacobian_by_output(network: Network, h: Tensor, x: Tensor, d: Tensor) -> Te
     values = cell.values()
 
     def output(y: Tensor, d: Tensor) -> Tensor:
-        state = cell.advance(values, cell.hold(values, y[None, m:]), y[None, :m], d.reshape(1, 1))
+        state = cell.advance(values, cell.input_terms(values, y[None, m:]), y[None, :m], d.reshape(1, 1))
         return (state @ network.readout.t()).squeeze(0)
 
     jacobian: Tensor = torch.func.vmap(torch.func.jacrev(output))(torch.cat([h, x], -1), d)

@@ -36,8 +36,10 @@ def runs(budget: str, seeds: int | None = None) -> list[RunSpec]:
 def render(runs: Sequence[FinishedRun]) -> Rendered:
     """Draw both forms and measure their range and symmetry."""
     w = torch.linspace(-REACH, REACH, 401, dtype=torch.float64)
-    curves = {"asymmetric": liquid.elastance_gate(w, None)}
-    curves |= {f"symmetric, k = {k:g}": liquid.elastance_gate(w, torch.tensor(k, dtype=w.dtype)) for k in WIDTHS}
+    curves = {"asymmetric": liquid.elastance_gate("asymmetric", w)}
+    curves |= {
+        f"symmetric, k = {k:g}": liquid.elastance_gate("symmetric", w, torch.tensor(k, dtype=w.dtype)) for k in WIDTHS
+    }
     rows = [
         (
             name,

@@ -111,7 +111,7 @@ def test_a_row_of_the_wrong_length_is_refused():
 
 
 def test_the_elastance_drawn_is_the_one_that_cells_use(monkeypatch):
-    monkeypatch.setattr(liquid, "elastance_gate", lambda w, k: 2 + 0 * w)
+    monkeypatch.setattr(liquid, "elastance_gate", lambda name, w, *letters: 2 + 0 * w)
     assert elastance.render([]).claims[0].verdict.word == "refuted"
 
 

@@ -1,13 +1,28 @@
-// What the module hands to a compiled instruction set: plain data, one table of functions per instruction set.
-// Axes: T time, B batch, n inputs, m states (units), K unfoldings. Strides count elements, not bytes.
+// The data that the module hands to one instruction set's kernels, and the table of functions each instruction set
+// offers. Axes: T time, B batch, n inputs, m states (units), K unfoldings. Strides count elements, not bytes.
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 
 namespace lrcnet {
 
+// In the order of the names in lrcnet/kernels/problem.py. kSlope stands for the right-hand side itself: the "next
+// state" is dh/dt, times dt / K, which the caller sets to 1.
 enum Elastance : int { kNone = 0, kAsymmetric = 1, kSymmetric = 2 };
-enum Solver : int { kEuler = 0, kHybrid = 1, kExponential = 2 };
+enum Solver : int { kEuler = 0, kHybrid = 1, kExponential = 2, kSlope = 3 };
+
+// One pointer per letter, in the order and with the shapes of lrcnet/circuit.py, contiguous. Null for a letter that the
+// network does not have or that its switches do not use.
+template <class Pointer>
+struct Letters {
+  Pointer a, b, g, k, g_l, e_l, o, p, k_eps, input_scale, input_shift;
+
+  template <class Visit>
+  void each(Visit visit) {
+    for (Pointer* letter : {&a, &b, &g, &k, &g_l, &e_l, &o, &p, &k_eps, &input_scale, &input_shift}) visit(*letter);
+  }
+};
 
 struct Problem {
   std::int64_t T, B, n, m, K;
@@ -16,9 +31,7 @@ struct Problem {
   std::int64_t x_time, x_batch, x_channel;
   std::int64_t dt_time, dt_batch;
   double dt_value;  // used where dt is null
-  // Contiguous, as the paper shapes them: a, b, g, k, o (m+n, m); g_l, e_l, p, k_eps (m); scale, shift (n). May be null:
-  // o, p, k_eps, scale, shift.
-  const void *a, *b, *g, *k, *g_l, *e_l, *o, *p, *k_eps, *scale, *shift;
+  Letters<const void*> letters;
   void* states;
   std::int64_t state_time, state_batch;
   void* saved;  // (T, K, B, planes, m) or null; planes as saved_planes() counts them
@@ -27,15 +40,15 @@ struct Problem {
 struct Gradients {
   const void* states;  // gradient of the states, any strides, or null
   std::int64_t time, batch, unit;
-  void *x, *h0, *dt;  // x and dt may be null: not wanted. x is (B, T, n) or (T, B, n) with the strides below
+  void *x, *h0, *dt;  // null for x or dt if that gradient is not wanted; x is (B, T, n) or (T, B, n), strides below
   std::int64_t x_time, x_batch, dt_time, dt_batch;
-  void *a, *b, *g, *k, *g_l, *e_l, *o, *p, *k_eps, *scale, *shift;  // null where the parameter is
+  Letters<void*> letters;  // null where the network does not have the letter
 };
 
-// F, U, then w with an elastance, then the state before the unfolding where it is not simply the last output.
+// F, U, then w with an elastance, then the state before the unfolding unless it is simply the last output.
 inline std::int64_t saved_planes(int elastance, std::int64_t K) { return 2 + (elastance != kNone) + (K > 1); }
 
-// Work is handed out by index; the function must not care which thread runs it.
+// Work is handed out by index; the function must not depend on which thread runs it.
 using Task = void (*)(void* context, int index);
 using RunTasks = void (*)(Task task, void* context, int count, int threads);
 

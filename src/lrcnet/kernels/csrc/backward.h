@@ -1,6 +1,7 @@
 // The gradients of every parameter, the inputs, dt and the first state, backwards through time. Sigmoids are computed
-// again rather than kept. Each part of the batch sums its own parameter gradients; the parts are added in order at the end,
-// so that the result depends on the number of parts only.
+// again instead of stored. A leading g marks a gradient: gh is that of the state h, gf, gu, gw those of the sums f, u,
+// w. Each part of the batch sums its own parameter gradients; the parts are added in order at the end, so that the
+// result depends only on the number of parts.
 #pragma once
 
 #include "matmul.h"
@@ -9,20 +10,21 @@
 
 namespace {
 
-// Gradient sums of one part, laid out as the prepared weights.
+// The gradient sums of one part of the batch, laid out as the prepared weights.
 template <class T>
 struct Sums {
-  T *state, *input, *o, *g_l, *e_l, *p, *k_eps, *scale, *shift, *first;
+  T *state, *input, *o, *g_l, *p, *unit[kUnitLetters], *scale, *shift, *first;
   std::size_t count;
 
-  void lay(Arena& arena, Sizes s, bool elastic) {
+  void lay_out(Arena& arena, Sizes sizes, bool elastic) {
     const std::size_t before = arena.used;
-    const index_t rows = s.vectors * kPlanes * kLanes<T>;
-    first = state = arena.take<T>(s.m * rows);
-    input = arena.take<T>(s.n * rows);
-    o = arena.take<T>(elastic ? (s.m + s.n) * s.mp : 0);
-    g_l = arena.take<T>(s.mp), e_l = arena.take<T>(s.mp), p = arena.take<T>(s.mp), k_eps = arena.take<T>(s.mp);
-    scale = arena.take<T>(s.np), shift = arena.take<T>(s.np);
+    const index_t rows = sizes.vectors * kPlanes * kLanes<T>;
+    first = state = arena.take<T>(sizes.m * rows);
+    input = arena.take<T>(sizes.n * rows);
+    o = arena.take<T>(elastic ? (sizes.m + sizes.n) * sizes.m_padded : 0);
+    g_l = arena.take<T>(sizes.m_padded), p = arena.take<T>(sizes.m_padded);
+    for (T*& letter : unit) letter = arena.take<T>(sizes.m_padded);
+    scale = arena.take<T>(sizes.n_padded), shift = arena.take<T>(sizes.n_padded);
     count = (arena.used - before) / sizeof(T);
   }
 };
@@ -31,152 +33,181 @@ template <class T>
 struct BackwardScratch {
   T *y, *gf, *gu, *gw, *gf_one, *gu_one, *gw_one, *dy, *h, *gh, *lanes;
 
-  void lay(Arena& arena, Sizes s) {
-    const index_t points = s.steps * s.block, block = s.block * s.mp, unfolded = s.K > 1 ? block : 0;
-    y = arena.take<T>(points * s.np), dy = arena.take<T>(points * s.np);
-    gf = arena.take<T>(points * s.mp), gu = arena.take<T>(points * s.mp), gw = arena.take<T>(points * s.mp);
+  void lay_out(Arena& arena, Sizes sizes) {
+    const index_t points = sizes.steps * sizes.block, block = sizes.block * sizes.m_padded,
+                  unfolded = sizes.K > 1 ? block : 0;
+    y = arena.take<T>(points * sizes.n_padded), dy = arena.take<T>(points * sizes.n_padded);
+    gf = arena.take<T>(points * sizes.m_padded), gu = arena.take<T>(points * sizes.m_padded),
+    gw = arena.take<T>(points * sizes.m_padded);
     gf_one = arena.take<T>(unfolded), gu_one = arena.take<T>(unfolded), gw_one = arena.take<T>(unfolded);
-    h = arena.take<T>(points * s.mp), gh = arena.take<T>(block);
-    lanes = arena.take<T>(s.block * kLanes<T>);
+    h = arena.take<T>(points * sizes.m_padded), gh = arena.take<T>(block);
+    lanes = arena.take<T>(sizes.block * kLanes<T>);
   }
 };
 
 template <class T>
 struct Backward {
   static constexpr index_t W = kLanes<T>;
-  const Problem& q;
-  const Gradients& to;
-  Sizes s;
+  const Problem& problem;
+  const Gradients& gradients;
+  Sizes sizes;
   Prepared<T> weights;
   Sums<T>* sums = nullptr;  // one per part
   bool want_y, elastic, out_of_memory = false;
 
-  Backward(const Problem& problem, const Gradients& gradients)
-      : q(problem), to(gradients), s(Sizes::of<T>(problem)), want_y(to.x || to.scale || to.shift), elastic(q.elastance != kNone) {}
+  Backward(const Problem& given, const Gradients& wanted)
+      : problem(given),
+        gradients(wanted),
+        sizes(Sizes::of<T>(given)),
+        want_y(gradients.x || gradients.letters.input_scale || gradients.letters.input_shift),
+        elastic(problem.elastance != kNone) {}
 
-  // The state before unfolding k of a step, (samples, mp).
+  // The state before unfolding k of a step, (samples, m_padded).
   void gather_state(T* h, index_t time, index_t k, index_t sample, index_t samples) const {
-    if (s.K > 1) {
-      const T* saved = static_cast<const T*>(q.saved) + ((time * s.K + k) * s.B + sample) * s.planes * s.m;
-      gather_rows(saved + (s.planes - 1) * s.m, s.planes * s.m, samples, s.m, s.mp, h);
+    if (sizes.K > 1) {
+      const T* saved =
+          static_cast<const T*>(problem.saved) + ((time * sizes.K + k) * sizes.B + sample) * sizes.planes * sizes.m;
+      gather_rows(saved + (sizes.planes - 1) * sizes.m, sizes.planes * sizes.m, samples, sizes.m, sizes.m_padded, h);
     } else if (time > 0) {
-      const T* states = static_cast<const T*>(q.states) + (time - 1) * q.state_time + sample * q.state_batch;
-      gather_rows(states, q.state_batch, samples, s.m, s.mp, h);
+      const T* states =
+          static_cast<const T*>(problem.states) + (time - 1) * problem.state_time + sample * problem.state_batch;
+      gather_rows(states, problem.state_batch, samples, sizes.m, sizes.m_padded, h);
     } else {
-      const T* h0 = static_cast<const T*>(q.h0);
-      gather_rows(h0 ? h0 + sample * s.m : nullptr, s.m, samples, s.m, s.mp, h);
+      const T* h0 = static_cast<const T*>(problem.h0);
+      gather_rows(h0 ? h0 + sample * sizes.m : nullptr, sizes.m, samples, sizes.m, sizes.m_padded, h);
     }
   }
 
   void add_output_gradient(T* gh, index_t time, index_t sample, index_t samples) const {
-    if (!to.states) return;
+    if (!gradients.states) return;
     for (index_t b = 0; b < samples; ++b) {
-      const T* from = static_cast<const T*>(to.states) + time * to.time + (sample + b) * to.batch;
-      for (index_t i = 0; i < s.m; ++i) gh[b * s.mp + i] += from[i * to.unit];
+      const T* from = static_cast<const T*>(gradients.states) + time * gradients.time + (sample + b) * gradients.batch;
+      for (index_t i = 0; i < sizes.m; ++i) gh[b * sizes.m_padded + i] += from[i * gradients.unit];
     }
   }
 
-  // Through one unfolding: gh becomes the direct part of the gradient of the state before; gf, gu, gw are those of the sums.
-  void refold(const BackwardScratch<T>& at, const Sums<T>& sum, const T* h, T* gf, T* gu, T* gw, index_t time, index_t k, index_t sample,
-              index_t samples) const {
-    const Switches is{q.saturated != 0, q.elastance, q.solver};
-    const auto keep = lanes_below<T>(s.m - (s.mp - W));
-    const T* saved = static_cast<const T*>(q.saved) + ((time * s.K + k) * s.B + sample) * s.planes * s.m;
-    if (to.dt) std::memset(at.lanes, 0, static_cast<std::size_t>(samples * W) * sizeof(T));
-    for (index_t v = 0; v < s.vectors; ++v) {
-      const index_t i = v * W, here = s.m - i;
-      const Vec<T> k_eps = load(weights.k_eps + i), e_l = load(weights.e_l + i);
-      Vec<T> g_l_sum = {}, e_l_sum = {}, p_sum = {}, k_eps_sum = {};
+  // Differentiates one unfolding: gh becomes the direct part of the gradient of the state before; gf, gu, gw become the
+  // gradients of the sums.
+  void unfold_backward(const BackwardScratch<T>& scratch, const Sums<T>& sum, const T* h, T* gf, T* gu, T* gw,
+                       index_t time, index_t k, index_t sample, index_t samples) const {
+    const Switches switches{problem.saturated != 0, problem.elastance, problem.solver};
+    const auto keep = lanes_below<T>(sizes.m - (sizes.m_padded - W));
+    const T* saved =
+        static_cast<const T*>(problem.saved) + ((time * sizes.K + k) * sizes.B + sample) * sizes.planes * sizes.m;
+    if (gradients.dt) std::memset(scratch.lanes, 0, static_cast<std::size_t>(samples * W) * sizeof(T));
+    for (index_t v = 0; v < sizes.vectors; ++v) {
+      const index_t i = v * W, here = sizes.m - i;
+      Vec<T> unit[kUnitLetters];
+      weights.load_unit(i, unit);
+      Vec<T> g_l_sum = {}, p_sum = {}, unit_sum[kUnitLetters] = {};
       for (index_t b = 0; b < samples; ++b) {
-        const index_t p = b * s.mp + i;
-        const T* from = saved + b * s.planes * s.m + i;
-        const Vec<T> F = load_part(from, here), U = load_part(from + s.m, here);
-        const Vec<T> w = elastic ? load_part(from + 2 * s.m, here) : Vec<T>{};
-        UnitGradient<T> g = retreat<T>(is, load(at.gh + p), load(h + p), substep<T>(q, time, sample + b), F, U, w, k_eps, e_l);
-        if (here < W) g.h = masked<T>(g.h, keep), g.f = masked<T>(g.f, keep), g.u = masked<T>(g.u, keep), g.w = masked<T>(g.w, keep);
-        store(at.gh + p, g.h);
+        const index_t p = b * sizes.m_padded + i;
+        const T* from = saved + b * sizes.planes * sizes.m + i;
+        const Vec<T> F = load_part(from, here), U = load_part(from + sizes.m, here);
+        const Vec<T> w = elastic ? load_part(from + 2 * sizes.m, here) : Vec<T>{};
+        UnitGradient<T> g = advance_backward<T>(switches, load(scratch.gh + p), load(h + p),
+                                                substep<T>(problem, time, sample + b), F, U, w, unit);
+        if (here < W)
+          g.h = masked<T>(g.h, keep), g.f = masked<T>(g.f, keep), g.u = masked<T>(g.u, keep),
+          g.w = masked<T>(g.w, keep);
+        store(scratch.gh + p, g.h);
         store(gf + p, g.f), store(gu + p, g.u);
         if (elastic) store(gw + p, g.w);
-        g_l_sum += g.f + g.u, e_l_sum += g.e_l, p_sum += g.w, k_eps_sum += g.k_eps;
-        if (to.dt) store(at.lanes + b * W, load(at.lanes + b * W) + (here < W ? masked<T>(g.d, keep) : g.d));
+        g_l_sum += g.f + g.u, p_sum += g.w;
+        for (int letter = 0; letter < kUnitLetters; ++letter) unit_sum[letter] += g.unit[letter];
+        if (gradients.dt)
+          store(scratch.lanes + b * W, load(scratch.lanes + b * W) + (here < W ? masked<T>(g.d, keep) : g.d));
       }
       store(sum.g_l + i, load(sum.g_l + i) + g_l_sum);
-      store(sum.e_l + i, load(sum.e_l + i) + e_l_sum);
       store(sum.p + i, load(sum.p + i) + p_sum);
-      store(sum.k_eps + i, load(sum.k_eps + i) + k_eps_sum);
+      for (int letter = 0; letter < kUnitLetters; ++letter)
+        store(sum.unit[letter] + i, load(sum.unit[letter] + i) + unit_sum[letter]);
     }
-    if (to.dt)
+    if (gradients.dt)
       for (index_t b = 0; b < samples; ++b) {
-        T& g = static_cast<T*>(to.dt)[time * to.dt_time + (sample + b) * to.dt_batch];
-        g = (k == s.K - 1 ? T(0) : g) + sum_lanes<T>(load(at.lanes + b * W)) / static_cast<T>(s.K);
+        T& g = static_cast<T*>(gradients.dt)[time * gradients.dt_time + (sample + b) * gradients.dt_batch];
+        g = (k == sizes.K - 1 ? T(0) : g) + sum_lanes<T>(load(scratch.lanes + b * W)) / static_cast<T>(sizes.K);
       }
   }
 
-  // One step, all its unfoldings; leaves the step's gf, gu, gw (summed over unfoldings) for the inputs' rows.
-  void run_step(const BackwardScratch<T>& at, const Sums<T>& sum, index_t point, index_t time, index_t sample,
+  // Differentiates one step with all its unfoldings; leaves its gf, gu, gw, summed over unfoldings, for the inputs'
+  // rows.
+  void run_step(const BackwardScratch<T>& scratch, const Sums<T>& sum, index_t point, index_t time, index_t sample,
                 index_t samples) const {
-    T* h = at.h + point * s.mp;
-    T *gf_all = at.gf + point * s.mp, *gu_all = at.gu + point * s.mp, *gw_all = at.gw + point * s.mp;
-    add_output_gradient(at.gh, time, sample, samples);
-    for (index_t k = s.K - 1; k >= 0; --k) {
-      const bool apart = k < s.K - 1;
-      T *gf = apart ? at.gf_one : gf_all, *gu = apart ? at.gu_one : gu_all, *gw = apart ? at.gw_one : gw_all;
+    T* h = scratch.h + point * sizes.m_padded;
+    T *gf_all = scratch.gf + point * sizes.m_padded, *gu_all = scratch.gu + point * sizes.m_padded,
+      *gw_all = scratch.gw + point * sizes.m_padded;
+    add_output_gradient(scratch.gh, time, sample, samples);
+    for (index_t k = sizes.K - 1; k >= 0; --k) {
+      const bool apart = k < sizes.K - 1;
+      T *gf = apart ? scratch.gf_one : gf_all, *gu = apart ? scratch.gu_one : gu_all,
+        *gw = apart ? scratch.gw_one : gw_all;
       gather_state(h, time, k, sample, samples);
-      refold(at, sum, h, gf, gu, gw, time, k, sample, samples);
-      differentiate_synapses(weights.state, h, s.mp, samples, gf, gu, sum.state, at.gh, s.mp, at.lanes);
+      unfold_backward(scratch, sum, h, gf, gu, gw, time, k, sample, samples);
+      differentiate_synapses(weights.state, h, sizes.m_padded, samples, gf, gu, sum.state, scratch.gh, sizes.m_padded,
+                             scratch.lanes);
       if (elastic) {
-        matmul_add(gw, s.mp, index_t(1), samples, weights.o_t_state, s.mp, s.m, at.gh, s.mp, s.vectors);
-        if (s.K > 1) matmul_add(h, index_t(1), s.mp, s.m, gw, s.mp, samples, sum.o, s.mp, s.vectors);
+        matmul_add(gw, sizes.m_padded, index_t(1), samples, weights.o_t_state, sizes.m_padded, sizes.m, scratch.gh,
+                   sizes.m_padded, sizes.vectors);
+        if (sizes.K > 1)
+          matmul_add(h, index_t(1), sizes.m_padded, sizes.m, gw, sizes.m_padded, samples, sum.o, sizes.m_padded,
+                     sizes.vectors);
       }
       if (!apart) continue;
-      for (index_t i = 0; i < samples * s.mp; ++i) gf_all[i] += gf[i], gu_all[i] += gu[i];
+      for (index_t i = 0; i < samples * sizes.m_padded; ++i) gf_all[i] += gf[i], gu_all[i] += gu[i];
       if (elastic)
-        for (index_t i = 0; i < samples * s.mp; ++i) gw_all[i] += gw[i];
+        for (index_t i = 0; i < samples * sizes.m_padded; ++i) gw_all[i] += gw[i];
     }
   }
 
-  void run_inputs(const BackwardScratch<T>& at, const Sums<T>& sum, index_t time, index_t steps, index_t sample,
+  void run_inputs(const BackwardScratch<T>& scratch, const Sums<T>& sum, index_t time, index_t steps, index_t sample,
                   index_t samples) const {
     const index_t points = steps * samples;
-    gather_inputs(q, s, weights, time, steps, sample, samples, at.y);
-    if (want_y) std::memset(at.dy, 0, static_cast<std::size_t>(points * s.np) * sizeof(T));
-    for (index_t p = 0; p < points; p += s.block) {
-      const index_t some = smaller(s.block, points - p);
-      differentiate_synapses(weights.input, at.y + p * s.np, s.np, some, at.gf + p * s.mp, at.gu + p * s.mp, sum.input,
-                             want_y ? at.dy + p * s.np : nullptr, s.np, at.lanes);
+    gather_inputs(problem, sizes, weights, time, steps, sample, samples, scratch.y);
+    if (want_y) std::memset(scratch.dy, 0, static_cast<std::size_t>(points * sizes.n_padded) * sizeof(T));
+    for (index_t p = 0; p < points; p += sizes.block) {
+      const index_t some = smaller(sizes.block, points - p);
+      differentiate_synapses(weights.input, scratch.y + p * sizes.n_padded, sizes.n_padded, some,
+                             scratch.gf + p * sizes.m_padded, scratch.gu + p * sizes.m_padded, sum.input,
+                             want_y ? scratch.dy + p * sizes.n_padded : nullptr, sizes.n_padded, scratch.lanes);
     }
     if (elastic) {
-      matmul_add(at.y, index_t(1), s.np, s.n, at.gw, s.mp, points, sum.o + s.m * s.mp, s.mp, s.vectors);
-      if (want_y) matmul_add(at.gw, s.mp, index_t(1), points, weights.o_t_input, s.np, s.m, at.dy, s.np, s.np / W);
+      matmul_add(scratch.y, index_t(1), sizes.n_padded, sizes.n, scratch.gw, sizes.m_padded, points,
+                 sum.o + sizes.m * sizes.m_padded, sizes.m_padded, sizes.vectors);
+      if (want_y)
+        matmul_add(scratch.gw, sizes.m_padded, index_t(1), points, weights.o_t_input, sizes.n_padded, sizes.m,
+                   scratch.dy, sizes.n_padded, sizes.n_padded / W);
     }
-    if (want_y) scatter_inputs(at.dy, sum, time, steps, sample, samples);
+    if (want_y) scatter_inputs(scratch.dy, sum, time, steps, sample, samples);
   }
 
-  // From the mapped inputs' gradient to those of x and of the map.
-  void scatter_inputs(const T* dy, const Sums<T>& sum, index_t time, index_t steps, index_t sample, index_t samples) const {
-    if (to.scale || to.shift) sum_map(dy, sum, time, steps, sample, samples);
-    if (!to.x) return;
+  // Writes the gradients of x and of the input map, given that of the mapped inputs.
+  void scatter_inputs(const T* dy, const Sums<T>& sum, index_t time, index_t steps, index_t sample,
+                      index_t samples) const {
+    if (gradients.letters.input_scale || gradients.letters.input_shift) sum_map(dy, sum, time, steps, sample, samples);
+    if (!gradients.x) return;
     for (index_t t = 0; t < steps; ++t)
-      for (index_t b = 0; b < samples; ++b, dy += s.np) {
-        T* into = static_cast<T*>(to.x) + (time + t) * to.x_time + (sample + b) * to.x_batch;
-        for (index_t j = 0; j < s.n; ++j) into[j] = dy[j] * weights.scale[j];
+      for (index_t b = 0; b < samples; ++b, dy += sizes.n_padded) {
+        T* into = static_cast<T*>(gradients.x) + (time + t) * gradients.x_time + (sample + b) * gradients.x_batch;
+        for (index_t j = 0; j < sizes.n; ++j) into[j] = dy[j] * weights.scale[j];
       }
   }
 
-  // A channel's gradient sums one number per reading, of both signs and one after the other: in single precision it would
-  // lose what the plain loop, which sums in a tree, keeps.
+  // Sums in double precision: a channel's gradient is the sum of one number of either sign per reading. The plain loop
+  // sums them in a tree; a running sum in single precision would lose digits that the tree keeps.
   void sum_map(const T* dy, const Sums<T>& sum, index_t time, index_t steps, index_t sample, index_t samples) const {
     constexpr index_t kChannels = 16;
-    for (index_t first = 0; first < s.n; first += kChannels) {
-      const index_t channels = smaller(kChannels, s.n - first);
+    for (index_t first = 0; first < sizes.n; first += kChannels) {
+      const index_t channels = smaller(kChannels, sizes.n - first);
       double scale[kChannels] = {}, shift[kChannels] = {};
       const T* row = dy + first;
       for (index_t t = 0; t < steps; ++t)
-        for (index_t b = 0; b < samples; ++b, row += s.np) {
-          const T* x = static_cast<const T*>(q.x) + (time + t) * q.x_time + (sample + b) * q.x_batch + first * q.x_channel;
+        for (index_t b = 0; b < samples; ++b, row += sizes.n_padded) {
+          const T* x = static_cast<const T*>(problem.x) + (time + t) * problem.x_time + (sample + b) * problem.x_batch +
+                       first * problem.x_channel;
           for (index_t j = 0; j < channels; ++j) {
             shift[j] += row[j];
-            scale[j] += static_cast<double>(row[j]) * x[j * q.x_channel];
+            scale[j] += static_cast<double>(row[j]) * x[j * problem.x_channel];
           }
         }
       for (index_t j = 0; j < channels; ++j) {
@@ -186,77 +217,83 @@ struct Backward {
     }
   }
 
-  void run_block(const BackwardScratch<T>& at, const Sums<T>& sum, index_t sample, index_t samples) const {
-    std::memset(at.gh, 0, static_cast<std::size_t>(samples * s.mp) * sizeof(T));
-    for (index_t end = s.T; end > 0; end -= s.steps) {
-      const index_t steps = smaller(s.steps, end), time = end - steps;
-      for (index_t t = steps - 1; t >= 0; --t) run_step(at, sum, t * samples, time + t, sample, samples);
-      // With one unfolding the states before all steps of the block are at hand: one product instead of one per step.
-      if (elastic && s.K == 1)
-        matmul_add(at.h, index_t(1), s.mp, s.m, at.gw, s.mp, steps * samples, sum.o, s.mp, s.vectors);
-      if (s.n > 0) run_inputs(at, sum, time, steps, sample, samples);
+  void run_block(const BackwardScratch<T>& scratch, const Sums<T>& sum, index_t sample, index_t samples) const {
+    std::memset(scratch.gh, 0, static_cast<std::size_t>(samples * sizes.m_padded) * sizeof(T));
+    for (index_t end = sizes.T; end > 0; end -= sizes.steps) {
+      const index_t steps = smaller(sizes.steps, end), time = end - steps;
+      for (index_t t = steps - 1; t >= 0; --t) run_step(scratch, sum, t * samples, time + t, sample, samples);
+      // With one unfolding the states before all steps of the block are available: one product instead of one per step.
+      if (elastic && sizes.K == 1)
+        matmul_add(scratch.h, index_t(1), sizes.m_padded, sizes.m, scratch.gw, sizes.m_padded, steps * samples, sum.o,
+                   sizes.m_padded, sizes.vectors);
+      if (sizes.n > 0) run_inputs(scratch, sum, time, steps, sample, samples);
     }
     for (index_t b = 0; b < samples; ++b)
-      std::memcpy(static_cast<T*>(to.h0) + (sample + b) * s.m, at.gh + b * s.mp, static_cast<std::size_t>(s.m) * sizeof(T));
+      std::memcpy(static_cast<T*>(gradients.h0) + (sample + b) * sizes.m, scratch.gh + b * sizes.m_padded,
+                  static_cast<std::size_t>(sizes.m) * sizeof(T));
   }
 
   static void task(void* context, int part) {
     Backward& self = *static_cast<Backward*>(context);
-    const Sizes& s = self.s;
+    const Sizes& sizes = self.sizes;
     BackwardScratch<T> scratch;
     void* block;
     const Sums<T>& sum = self.sums[part];
-    if (!allocate(scratch, block, s)) {
+    if (!allocate(scratch, block, sizes)) {
       __atomic_store_n(&self.out_of_memory, true, __ATOMIC_RELAXED);
       return;
     }
     std::memset(static_cast<void*>(sum.first), 0, sum.count * sizeof(T));
-    const index_t first = s.B * part / s.parts, end = s.B * (part + 1) / s.parts;
-    for (index_t sample = first; sample < end; sample += s.block)
-      self.run_block(scratch, sum, sample, smaller(s.block, end - sample));
+    const index_t first = sizes.B * part / sizes.parts, end = sizes.B * (part + 1) / sizes.parts;
+    for (index_t sample = first; sample < end; sample += sizes.block)
+      self.run_block(scratch, sum, sample, smaller(sizes.block, end - sample));
     std::free(block);
   }
 
-  // A constrained value (max(v, 0)) passes its gradient where it is inside, or where a descent step would raise it.
-  static T constrained(T gradient, T value) { return value >= T(0) || gradient < T(0) ? gradient : T(0); }
+  // The gradient of max(v, 0) as the library defines it: it passes if v >= 0, or if a descent step would raise v.
+  static T through_constraint(T gradient, T value) { return value >= T(0) || gradient < T(0) ? gradient : T(0); }
 
-  static void give(void* into, const T* from, const void* constraint, index_t count) {
+  static void write_gradient(void* into, const T* from, const void* constraint, index_t count) {
     if (!into) return;
     for (index_t i = 0; i < count; ++i)
-      static_cast<T*>(into)[i] = constraint ? constrained(from[i], static_cast<const T*>(constraint)[i]) : from[i];
+      static_cast<T*>(into)[i] =
+          constraint ? through_constraint(from[i], static_cast<const T*>(constraint)[i]) : from[i];
   }
 
-  void give_rows(const T* packed, index_t first, index_t count) const {
-    T *a = static_cast<T*>(to.a), *b = static_cast<T*>(to.b), *g = static_cast<T*>(to.g), *k = static_cast<T*>(to.k);
+  void write_row_gradients(const T* packed, index_t first, index_t count) const {
+    T *a = static_cast<T*>(gradients.letters.a), *b = static_cast<T*>(gradients.letters.b),
+      *g = static_cast<T*>(gradients.letters.g), *k = static_cast<T*>(gradients.letters.k);
     for (index_t j = 0; j < count; ++j)
-      for (index_t v = 0; v < s.vectors; ++v) {
-        const T* from = packed + (j * s.vectors + v) * kPlanes * W;
-        const index_t at = (first + j) * s.m + v * W, here = s.m - v * W;
+      for (index_t v = 0; v < sizes.vectors; ++v) {
+        const T* from = packed + (j * sizes.vectors + v) * kPlanes * W;
+        const index_t at = (first + j) * sizes.m + v * W, here = sizes.m - v * W;
         store_part(a + at, load(from + kA * W), here);
         store_part(b + at, load(from + kB * W), here);
         store_part(k + at, load(from + kK * W), here);
         for (index_t l = 0; l < smaller(W, here); ++l)
-          g[at + l] = constrained(from[kG * W + l], static_cast<const T*>(q.g)[at + l]);
+          g[at + l] = through_constraint(from[kG * W + l], static_cast<const T*>(problem.letters.g)[at + l]);
       }
   }
 
-  void finish() const {
+  void write_gradients() const {
     const Sums<T>& all = sums[0];
-    for (index_t part = 1; part < s.parts; ++part)
+    for (index_t part = 1; part < sizes.parts; ++part)
       for (std::size_t i = 0; i < all.count; ++i) all.first[i] += sums[part].first[i];
-    give_rows(all.state, 0, s.m);
-    give_rows(all.input, s.m, s.n);
-    give(to.g_l, all.g_l, q.g_l, s.m);
-    give(to.e_l, all.e_l, nullptr, s.m);
-    give(to.p, all.p, nullptr, s.m);
-    give(to.k_eps, all.k_eps, q.k_eps, s.m);
-    give(to.scale, all.scale, nullptr, s.n);
-    give(to.shift, all.shift, nullptr, s.n);
-    for (index_t j = 0; to.o && j < s.m + s.n; ++j) {
-      T* row = static_cast<T*>(to.o) + j * s.m;
-      const std::size_t bytes = static_cast<std::size_t>(s.m) * sizeof(T);
+    write_row_gradients(all.state, 0, sizes.m);
+    write_row_gradients(all.input, sizes.m, sizes.n);
+    write_gradient(gradients.letters.g_l, all.g_l, problem.letters.g_l, sizes.m);
+    write_gradient(gradients.letters.p, all.p, nullptr, sizes.m);
+    for (int letter = 0; letter < kUnitLetters; ++letter) {
+      const void* constraint = kUnit[letter].nonnegative ? problem.letters.*kUnit[letter].value : nullptr;
+      write_gradient(gradients.letters.*kUnit[letter].gradient, all.unit[letter], constraint, sizes.m);
+    }
+    write_gradient(gradients.letters.input_scale, all.scale, nullptr, sizes.n);
+    write_gradient(gradients.letters.input_shift, all.shift, nullptr, sizes.n);
+    for (index_t j = 0; gradients.letters.o && j < sizes.m + sizes.n; ++j) {
+      T* row = static_cast<T*>(gradients.letters.o) + j * sizes.m;
+      const std::size_t bytes = static_cast<std::size_t>(sizes.m) * sizeof(T);
       if (elastic)
-        std::memcpy(row, all.o + j * s.mp, bytes);
+        std::memcpy(row, all.o + j * sizes.m_padded, bytes);
       else
         std::memset(row, 0, bytes);
     }
@@ -264,11 +301,11 @@ struct Backward {
 
   struct AllSums {
     Sums<T>* each;
-    void lay(Arena& arena, Sizes s, bool elastic) {
-      each = arena.take<Sums<T>>(s.parts);
-      for (index_t part = 0; part < s.parts; ++part) {
+    void lay_out(Arena& arena, Sizes sizes, bool elastic) {
+      each = arena.take<Sums<T>>(sizes.parts);
+      for (index_t part = 0; part < sizes.parts; ++part) {
         Sums<T> one;
-        one.lay(arena, s, elastic);
+        one.lay_out(arena, sizes, elastic);
         if (arena.base) each[part] = one;
       }
     }
@@ -277,15 +314,15 @@ struct Backward {
   int run(lrcnet::RunTasks run_tasks) {
     void *block, *sums_block;
     AllSums all;
-    if (!allocate(weights, block, s, elastic, true)) return 1;
-    if (!allocate(all, sums_block, s, elastic)) {
+    if (!allocate(weights, block, sizes, elastic, true)) return 1;
+    if (!allocate(all, sums_block, sizes, elastic)) {
       std::free(block);
       return 1;
     }
     sums = all.each;
-    weights.fill(q, s, true);
-    run_tasks(task, this, static_cast<int>(s.parts), q.threads);
-    if (!out_of_memory) finish();
+    weights.fill(problem, sizes, true);
+    run_tasks(task, this, static_cast<int>(sizes.parts), problem.threads);
+    if (!out_of_memory) write_gradients();
     std::free(sums_block);
     std::free(block);
     return out_of_memory ? 1 : 0;

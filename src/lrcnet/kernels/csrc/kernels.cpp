@@ -1,26 +1,27 @@
-// One instruction set's kernels. Compiled several times; LRCNET_TABLE and LRCNET_NAME say for which.
+// The kernels of one instruction set. Compiled once for each of them; LRCNET_TABLE and LRCNET_NAME say which one it is.
 #include "backward.h"
 #include "forward.h"
 #include "step.h"
 
 namespace {
 
-int scan(const Problem& q, bool is_double, lrcnet::RunTasks run) {
-  return is_double ? Forward<double>(q).run(run) : Forward<float>(q).run(run);
+int scan(const Problem& problem, bool is_double, lrcnet::RunTasks run) {
+  return is_double ? Forward<double>(problem).run(run) : Forward<float>(problem).run(run);
 }
 
-int scan_backward(const Problem& q, const Gradients& to, bool is_double, lrcnet::RunTasks run) {
-  return is_double ? Backward<double>(q, to).run(run) : Backward<float>(q, to).run(run);
+int scan_backward(const Problem& problem, const Gradients& to, bool is_double, lrcnet::RunTasks run) {
+  return is_double ? Backward<double>(problem, to).run(run) : Backward<float>(problem, to).run(run);
 }
 
-void step(const Problem& q, bool is_double, const void* h, void* out, void* scratch) {
+void step(const Problem& problem, bool is_double, const void* h, void* out, void* scratch) {
   if (is_double)
-    step_batch<double>(q, static_cast<const double*>(h), static_cast<double*>(out), static_cast<double*>(scratch));
+    step_batch<double>(problem, static_cast<const double*>(h), static_cast<double*>(out),
+                       static_cast<double*>(scratch));
   else
-    step_batch<float>(q, static_cast<const float*>(h), static_cast<float*>(out), static_cast<float*>(scratch));
+    step_batch<float>(problem, static_cast<const float*>(h), static_cast<float*>(out), static_cast<float*>(scratch));
 }
 
-// The sigmoid alone, the way the synapses use it for arguments of ordinary size: what the benchmark calls the limit.
+// The sigmoid alone, as the synapses compute it for arguments of ordinary size: the benchmark's lower limit of time.
 template <class T>
 void sigmoids_of(const T* from, T* to, index_t count) {
   constexpr index_t W = kLanes<T>;

@@ -12,12 +12,12 @@ struct Exp2;
 template <>
 struct Exp2<float> {
   static constexpr int kDegree = 5;
-  static constexpr float kCoefficients[kDegree + 1] = {1.00000007165471f,  0.693146967065035f,   0.240221197237107f,
+  static constexpr float kCoefficients[kDegree + 1] = {1.00000007165471f,   0.693146967065035f,   0.240221197237107f,
                                                        0.0555071327185564f, 0.00967554134312133f, 0.00132764726319509f};
   // Adding this rounds to an integer n and leaves n + bias in the low bits, so that a shift makes the float 2^n.
   static constexpr float kRound = 12582912.0f + 127.0f;
   static constexpr int kMantissa = 23;
-  // Within this exp(z) and its reciprocal are normal numbers.
+  // For |z| up to this, exp(z) and its reciprocal are normal numbers.
   static constexpr float kLimit = 86.0f;
 };
 
@@ -25,9 +25,9 @@ template <>
 struct Exp2<double> {
   static constexpr int kDegree = 11;
   static constexpr double kCoefficients[kDegree + 1] = {
-      0.9999999999999999971,     0.69314718055994533046,    0.24022650695910156204,   0.055504108664819921605,
-      0.0096181291075883352443,  0.0013333558146789921722,  0.00015403530462514432062, 0.000015252733489988525649,
-      1.321543308967639918e-6,   1.0178198021671930844e-7,  7.0741056135081427963e-9, 4.4352827069572771511e-10};
+      0.9999999999999999971,    0.69314718055994533046,   0.24022650695910156204,    0.055504108664819921605,
+      0.0096181291075883352443, 0.0013333558146789921722, 0.00015403530462514432062, 0.000015252733489988525649,
+      1.321543308967639918e-6,  1.0178198021671930844e-7, 7.0741056135081427963e-9,  4.4352827069572771511e-10};
   static constexpr double kRound = 6755399441055744.0 + 1023.0;
   static constexpr int kMantissa = 52;
   static constexpr double kLimit = 700.0;
@@ -38,7 +38,7 @@ constexpr T kLog2E = static_cast<T>(1.4426950408889634074);
 
 // exp(z) = power * fraction, both positive; needs |z| <= kLimit, or NaN, which ends up in fraction. z log2(e) is never
 // rounded: it only occurs inside fused operations, so that folding the factor into the weights would gain nothing and
-// cost precision. Several vectors advance in step, because one alone waits for each of its results.
+// cost precision. Several vectors are computed together, because one alone would wait for each of its results.
 template <class T, int N>
 LRCNET_INLINE void split_exp(const Vec<T> (&z)[N], Vec<T> (&power)[N], Vec<T> (&fraction)[N]) {
   using E = Exp2<T>;
@@ -53,7 +53,7 @@ LRCNET_INLINE void split_exp(const Vec<T> (&z)[N], Vec<T> (&power)[N], Vec<T> (&
     for (int i = 0; i < N; ++i) fraction[i] = fraction[i] * r[i] + E::kCoefficients[d];
 }
 
-// 1 / (1 + exp(t)), the sigmoid of -t, in place. Without Clamp the caller vouches for |t| <= kLimit.
+// 1 / (1 + exp(t)), the sigmoid of -t, in place. Without Clamp the caller guarantees |t| <= kLimit.
 template <class T, bool Clamp, int N>
 LRCNET_INLINE void sigmoid_of_minus(Vec<T> (&t)[N]) {
   if (Clamp)
@@ -71,7 +71,7 @@ LRCNET_INLINE Vec<T> sigmoid(Vec<T> z) {
   return t[0];
 }
 
-// exp(z), within exp(+-kLimit).
+// exp(z), clamped to the range from exp(-kLimit) to exp(kLimit).
 template <class T>
 LRCNET_INLINE Vec<T> exponential(Vec<T> z) {
   Vec<T> t[1] = {at_least(at_most(z, Exp2<T>::kLimit), -Exp2<T>::kLimit)}, power[1], fraction[1];
@@ -94,8 +94,8 @@ template <>
 struct TanhSeries<double> {
   static constexpr int kDegree = 12;
   static constexpr double kCoefficients[kDegree + 1] = {
-      -0.33333333333333333076, 0.13333333333333272267,    -0.053968253968204840519,  0.021869488534189856937,
-      -0.0088632354837964570243, 0.0035921273431372533217, -0.0014558273412807834917, 0.00058997758562373189615,
+      -0.33333333333333333076,    0.13333333333333272267,    -0.053968253968204840519,    0.021869488534189856937,
+      -0.0088632354837964570243,  0.0035921273431372533217,  -0.0014558273412807834917,   0.00058997758562373189615,
       -0.00023887979527950344704, 0.00009603295380842822666, -0.000037094800700685993772, 0.000012248702689415944714,
       -2.4658650871023068799e-6};
 };
@@ -105,20 +105,20 @@ LRCNET_INLINE Vec<T> absolute(Vec<T> v) {
   return v < T(0) ? -v : v;
 }
 
-// tanh(x), given tail = sigmoid(-2 |x|), which serves where |x| is not small.
+// tanh(x), given tail = sigmoid(-2 |x|), which is used unless |x| is small.
 template <class T>
 LRCNET_INLINE Vec<T> hyperbolic_tangent(Vec<T> x, Vec<T> tail) {
   using S = TanhSeries<T>;
-  const Vec<T> q = x * x;
+  const Vec<T> square = x * x;
   Vec<T> series = splat(S::kCoefficients[S::kDegree]);
-  for (int d = S::kDegree - 1; d >= 0; --d) series = series * q + S::kCoefficients[d];
-  const Vec<T> small = x * q * series + x;
+  for (int d = S::kDegree - 1; d >= 0; --d) series = series * square + S::kCoefficients[d];
+  const Vec<T> small = x * square * series + x;
   const Vec<T> size = T(1) - T(2) * tail;
   const Vec<T> large = x < T(0) ? -size : size;
   return absolute<T>(x) < T(0.6) ? small : large;
 }
 
-// phi(z) = (exp(z) - 1) / z and its derivative; near 0 by their power series, where the quotient cancels.
+// phi(z) = (exp(z) - 1) / z and its derivative; near 0, where the quotient loses digits, by their power series.
 template <class T>
 struct PhiSeries;
 

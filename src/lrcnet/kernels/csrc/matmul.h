@@ -6,8 +6,8 @@
 namespace {
 
 template <class T, int R, int N>
-LRCNET_INLINE void matmul_block(const T* a, index_t a_row, index_t a_col, const T* b, index_t b_row, index_t depth, T* c,
-                                index_t c_row) {
+LRCNET_INLINE void matmul_block(const T* a, index_t a_row, index_t a_col, const T* b, index_t b_row, index_t depth,
+                                T* c, index_t c_row) {
   constexpr index_t W = kLanes<T>;
   Vec<T> sum[R][N] = {};
   for (index_t k = 0; k < depth; ++k)
@@ -20,8 +20,8 @@ LRCNET_INLINE void matmul_block(const T* a, index_t a_row, index_t a_col, const 
 }
 
 template <class T, int R>
-LRCNET_INLINE void matmul_strip(const T* a, index_t a_row, index_t a_col, const T* b, index_t b_row, index_t depth, T* c,
-                                index_t c_row, index_t vectors) {
+LRCNET_INLINE void matmul_strip(const T* a, index_t a_row, index_t a_col, const T* b, index_t b_row, index_t depth,
+                                T* c, index_t c_row, index_t vectors) {
   constexpr index_t W = kLanes<T>;
   index_t v = 0;
   for (; v + 2 <= vectors; v += 2) matmul_block<T, R, 2>(a, a_row, a_col, b + v * W, b_row, depth, c + v * W, c_row);
@@ -33,7 +33,8 @@ template <class T>
 void matmul_add(const T* a, index_t a_row, index_t a_col, index_t rows, const T* b, index_t b_row, index_t depth, T* c,
                 index_t c_row, index_t vectors) {
   index_t r = 0;
-  for (; r + 4 <= rows; r += 4) matmul_strip<T, 4>(a + r * a_row, a_row, a_col, b, b_row, depth, c + r * c_row, c_row, vectors);
+  for (; r + 4 <= rows; r += 4)
+    matmul_strip<T, 4>(a + r * a_row, a_row, a_col, b, b_row, depth, c + r * c_row, c_row, vectors);
   for (; r < rows; ++r) matmul_strip<T, 1>(a + r * a_row, a_row, a_col, b, b_row, depth, c + r * c_row, c_row, vectors);
 }
 

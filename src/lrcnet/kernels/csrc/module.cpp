@@ -1,5 +1,5 @@
-// The Python module lrcnet.kernels._native: picks an instruction set, takes addresses and sizes as integers, checks dt and
-// the result. It knows nothing of PyTorch, so that one build serves every version of it.
+// The Python module lrcnet.kernels._native: picks an instruction set, takes addresses and sizes as integers, checks dt
+// and the result. It does not depend on PyTorch, so that one build serves every version of it.
 #define Py_LIMITED_API 0x030B0000
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -30,7 +30,7 @@ struct Choice {
   bool available;
 };
 
-// Best first.
+// The instruction sets of this build, best first.
 const Choice* choices(int* count) {
   static const Choice all[] = {
 #if defined(LRCNET_HAVE_AVX512)
@@ -70,41 +70,41 @@ struct Reader {
   bool failed() const { return PyErr_Occurred() != nullptr; }
 };
 
-void read_model(Reader& r, Problem& q) {
-  q.saturated = static_cast<int>(r.integer());
-  q.elastance = static_cast<int>(r.integer());
-  q.solver = static_cast<int>(r.integer());
-  q.K = r.integer();
-  q.n = r.integer();
-  q.m = r.integer();
-  q.a = r.address(), q.b = r.address(), q.g = r.address(), q.k = r.address();
-  q.g_l = r.address(), q.e_l = r.address();
-  q.o = r.address(), q.p = r.address(), q.k_eps = r.address(), q.scale = r.address(), q.shift = r.address();
+void read_model(Reader& reader, Problem& problem) {
+  problem.saturated = static_cast<int>(reader.integer());
+  problem.elastance = static_cast<int>(reader.integer());
+  problem.solver = static_cast<int>(reader.integer());
+  problem.K = reader.integer();
+  problem.n = reader.integer();
+  problem.m = reader.integer();
+  problem.letters.each([&reader](const void*& letter) { letter = reader.address(); });
 }
 
-void read_sequence(Reader& r, Problem& q) {
-  q.threads = static_cast<int>(r.integer());
-  q.T = r.integer();
-  q.B = r.integer();
-  q.x = r.address(), q.x_time = r.integer(), q.x_batch = r.integer(), q.x_channel = r.integer();
-  q.h0 = r.address();
-  q.dt = r.address(), q.dt_time = r.integer(), q.dt_batch = r.integer(), q.dt_value = r.number();
-  q.states = r.address(), q.state_time = r.integer(), q.state_batch = r.integer();
-  q.saved = r.address();
+void read_sequence(Reader& reader, Problem& problem) {
+  problem.threads = static_cast<int>(reader.integer());
+  problem.T = reader.integer();
+  problem.B = reader.integer();
+  problem.x = reader.address(), problem.x_time = reader.integer(), problem.x_batch = reader.integer(),
+  problem.x_channel = reader.integer();
+  problem.h0 = reader.address();
+  problem.dt = reader.address(), problem.dt_time = reader.integer(), problem.dt_batch = reader.integer(),
+  problem.dt_value = reader.number();
+  problem.states = reader.address(), problem.state_time = reader.integer(), problem.state_batch = reader.integer();
+  problem.saved = reader.address();
 }
 
 template <class T>
-T dt_at(const Problem& q, std::int64_t t, std::int64_t b) {
-  return static_cast<const T*>(q.dt)[t * q.dt_time + b * q.dt_batch];
+T dt_at(const Problem& problem, std::int64_t t, std::int64_t b) {
+  return static_cast<const T*>(problem.dt)[t * problem.dt_time + b * problem.dt_batch];
 }
 
-// The first negative dt, lowest time, then lowest sample; a scalar dt is checked where it enters.
+// The first negative dt, lowest time, then lowest sample; a dt given as one number is checked in Python.
 template <class T>
-bool find_negative(const Problem& q, std::int64_t* time, std::int64_t* sample) {
-  if (!q.dt) return false;
-  for (std::int64_t t = 0; t < q.T; ++t)
-    for (std::int64_t b = 0; b < q.B; ++b)
-      if (dt_at<T>(q, t, b) < T(0)) {
+bool find_negative(const Problem& problem, std::int64_t* time, std::int64_t* sample) {
+  if (!problem.dt) return false;
+  for (std::int64_t t = 0; t < problem.T; ++t)
+    for (std::int64_t b = 0; b < problem.B; ++b)
+      if (dt_at<T>(problem, t, b) < T(0)) {
         *time = t, *sample = b;
         return true;
       }
@@ -118,21 +118,22 @@ bool finite_row(const T* row, std::int64_t count, std::int64_t stride) {
   return true;
 }
 
-// The first non-finite state that no non-finite input explains. Such a state stays non-finite to the end of its sequence,
-// so looking at the last states is enough when nothing is wrong.
+// The first non-finite state that is not due to a non-finite input. Such a state stays non-finite to the end of its
+// sequence, so looking at the last states is enough when nothing is wrong.
 template <class T>
-bool find_diverged(const Problem& q, std::int64_t* time, std::int64_t* sample) {
+bool find_diverged(const Problem& problem, std::int64_t* time, std::int64_t* sample) {
   bool found = false;
-  const T *states = static_cast<const T*>(q.states), *x = static_cast<const T*>(q.x), *h0 = static_cast<const T*>(q.h0);
-  if (q.T == 0) return false;
-  for (std::int64_t b = 0; b < q.B; ++b) {
-    if (finite_row(states + (q.T - 1) * q.state_time + b * q.state_batch, q.m, 1)) continue;
-    if (h0 && !finite_row(h0 + b * q.m, q.m, 1)) continue;
-    if (!q.dt && !std::isfinite(q.dt_value)) continue;
-    for (std::int64_t t = 0; t < (found ? *time : q.T); ++t) {
-      if (!finite_row(x + t * q.x_time + b * q.x_batch, q.n, q.x_channel)) break;
-      if (q.dt && !std::isfinite(dt_at<T>(q, t, b))) break;
-      if (finite_row(states + t * q.state_time + b * q.state_batch, q.m, 1)) continue;
+  const T *states = static_cast<const T*>(problem.states), *x = static_cast<const T*>(problem.x),
+          *h0 = static_cast<const T*>(problem.h0);
+  if (problem.T == 0) return false;
+  for (std::int64_t b = 0; b < problem.B; ++b) {
+    if (finite_row(states + (problem.T - 1) * problem.state_time + b * problem.state_batch, problem.m, 1)) continue;
+    if (h0 && !finite_row(h0 + b * problem.m, problem.m, 1)) continue;
+    if (!problem.dt && !std::isfinite(problem.dt_value)) continue;
+    for (std::int64_t t = 0; t < (found ? *time : problem.T); ++t) {
+      if (!finite_row(x + t * problem.x_time + b * problem.x_batch, problem.n, problem.x_channel)) break;
+      if (problem.dt && !std::isfinite(dt_at<T>(problem, t, b))) break;
+      if (finite_row(states + t * problem.state_time + b * problem.state_batch, problem.m, 1)) continue;
       found = true, *time = t, *sample = b;
       break;
     }
@@ -147,21 +148,25 @@ PyObject* no_memory(int failed) {
 
 // scan(is_double, check_dt, model..., sequence...) -> None, ("dt", time, sample, value) or ("state", time, sample).
 PyObject* scan(PyObject*, PyObject* const* args, Py_ssize_t count) {
-  Reader r{args, count};
-  Problem q{};
-  const bool is_double = r.integer() != 0, check = r.integer() != 0;
-  read_model(r, q);
-  read_sequence(r, q);
-  if (r.failed()) return nullptr;
+  Reader reader{args, count};
+  Problem problem{};
+  const bool is_double = reader.integer() != 0, check = reader.integer() != 0;
+  read_model(reader, problem);
+  read_sequence(reader, problem);
+  if (reader.failed()) return nullptr;
   std::int64_t time = 0, sample = 0;
-  if (check && (is_double ? find_negative<double>(q, &time, &sample) : find_negative<float>(q, &time, &sample)))
-    return Py_BuildValue("(sLLd)", "dt", static_cast<long long>(time), static_cast<long long>(sample),
-                         is_double ? dt_at<double>(q, time, sample) : static_cast<double>(dt_at<float>(q, time, sample)));
+  if (check &&
+      (is_double ? find_negative<double>(problem, &time, &sample) : find_negative<float>(problem, &time, &sample)))
+    return Py_BuildValue(
+        "(sLLd)", "dt", static_cast<long long>(time), static_cast<long long>(sample),
+        is_double ? dt_at<double>(problem, time, sample) : static_cast<double>(dt_at<float>(problem, time, sample)));
   int failed;
   bool diverged = false;
   Py_BEGIN_ALLOW_THREADS;
-  failed = in_use->scan(q, is_double, lrcnet::run_tasks);
-  if (!failed) diverged = is_double ? find_diverged<double>(q, &time, &sample) : find_diverged<float>(q, &time, &sample);
+  failed = in_use->scan(problem, is_double, lrcnet::run_tasks);
+  if (!failed)
+    diverged =
+        is_double ? find_diverged<double>(problem, &time, &sample) : find_diverged<float>(problem, &time, &sample);
   Py_END_ALLOW_THREADS;
   if (diverged) return Py_BuildValue("(sLL)", "state", static_cast<long long>(time), static_cast<long long>(sample));
   return no_memory(failed);
@@ -169,55 +174,55 @@ PyObject* scan(PyObject*, PyObject* const* args, Py_ssize_t count) {
 
 // scan_backward(is_double, model..., sequence..., gradients...) -> None.
 PyObject* scan_backward(PyObject*, PyObject* const* args, Py_ssize_t count) {
-  Reader r{args, count};
-  Problem q{};
-  Gradients to{};
-  const bool is_double = r.integer() != 0;
-  read_model(r, q);
-  read_sequence(r, q);
-  to.states = r.address(), to.time = r.integer(), to.batch = r.integer(), to.unit = r.integer();
-  to.x = r.address(), to.x_time = r.integer(), to.x_batch = r.integer();
-  to.h0 = r.address();
-  to.dt = r.address(), to.dt_time = r.integer(), to.dt_batch = r.integer();
-  to.a = r.address(), to.b = r.address(), to.g = r.address(), to.k = r.address();
-  to.g_l = r.address(), to.e_l = r.address();
-  to.o = r.address(), to.p = r.address(), to.k_eps = r.address(), to.scale = r.address(), to.shift = r.address();
-  if (r.failed()) return nullptr;
+  Reader reader{args, count};
+  Problem problem{};
+  Gradients gradients{};
+  const bool is_double = reader.integer() != 0;
+  read_model(reader, problem);
+  read_sequence(reader, problem);
+  gradients.states = reader.address(), gradients.time = reader.integer(), gradients.batch = reader.integer(),
+  gradients.unit = reader.integer();
+  gradients.x = reader.address(), gradients.x_time = reader.integer(), gradients.x_batch = reader.integer();
+  gradients.h0 = reader.address();
+  gradients.dt = reader.address(), gradients.dt_time = reader.integer(), gradients.dt_batch = reader.integer();
+  gradients.letters.each([&reader](void*& letter) { letter = reader.address(); });
+  if (reader.failed()) return nullptr;
   int failed;
   Py_BEGIN_ALLOW_THREADS;
-  failed = in_use->scan_backward(q, to, is_double, lrcnet::run_tasks);
+  failed = in_use->scan_backward(problem, gradients, is_double, lrcnet::run_tasks);
   Py_END_ALLOW_THREADS;
   return no_memory(failed);
 }
 
 // step(is_double, model..., batch, x, x_batch, x_channel, h, dt, dt_batch, dt_value, out) -> None.
 PyObject* step(PyObject*, PyObject* const* args, Py_ssize_t count) {
-  Reader r{args, count};
-  Problem q{};
-  const bool is_double = r.integer() != 0;
-  read_model(r, q);
-  q.T = 1;
-  q.B = r.integer();
-  q.x = r.address(), q.x_batch = r.integer(), q.x_channel = r.integer();
-  const void* h = r.address();
-  q.dt = r.address(), q.dt_batch = r.integer(), q.dt_value = r.number();
-  void* out = r.address();
-  if (r.failed()) return nullptr;
-  // Room for padding to the widest vector; see step_batch.
-  const std::size_t bytes = static_cast<std::size_t>(q.n + 7 * (q.m + 16)) * (is_double ? 8 : 4);
-  alignas(64) char room[16384];
-  void* scratch = bytes <= sizeof room ? room : std::malloc(bytes);
+  Reader reader{args, count};
+  Problem problem{};
+  const bool is_double = reader.integer() != 0;
+  read_model(reader, problem);
+  problem.T = 1;
+  problem.B = reader.integer();
+  problem.x = reader.address(), problem.x_batch = reader.integer(), problem.x_channel = reader.integer();
+  const void* h = reader.address();
+  problem.dt = reader.address(), problem.dt_batch = reader.integer(), problem.dt_value = reader.number();
+  void* out = reader.address();
+  if (reader.failed()) return nullptr;
+  // Includes padding to the widest vector; see step_batch.
+  const std::size_t bytes = static_cast<std::size_t>(problem.n + 7 * (problem.m + 16)) * (is_double ? 8 : 4);
+  alignas(64) char stack_memory[16384];
+  void* scratch = bytes <= sizeof stack_memory ? stack_memory : std::malloc(bytes);
   if (!scratch) return PyErr_NoMemory();
-  // Short: giving up the interpreter's lock would cost as much as a small step.
-  const bool release = q.B * q.K * q.m * (q.n + q.m) > 65536;
+  // Only for long steps: releasing the interpreter's lock costs as much as a small step.
+  const bool release = problem.B * problem.K * problem.m * (problem.n + problem.m) > 65536;
   PyThreadState* thread = release ? PyEval_SaveThread() : nullptr;
-  in_use->step(q, is_double, h, out, scratch);
+  in_use->step(problem, is_double, h, out, scratch);
   if (thread) PyEval_RestoreThread(thread);
-  if (scratch != room) std::free(scratch);
+  if (scratch != stack_memory) std::free(scratch);
   Py_RETURN_NONE;
 }
 
-// sigmoids(is_double, from, to, count, threads, repeats): `repeats` passes on each of `threads` threads; for the benchmark.
+// sigmoids(is_double, from, to, count, threads, repeats): `repeats` passes on each of `threads` threads; for the
+// benchmark.
 struct Sigmoids {
   const char* from;
   char* to;
@@ -228,18 +233,20 @@ struct Sigmoids {
   static void task(void* context, int index) {
     const Sigmoids& job = *static_cast<Sigmoids*>(context);
     const std::int64_t skip = job.count * (job.is_double ? 8 : 4) * index;
-    for (long long i = 0; i < job.repeats; ++i) in_use->sigmoids(job.from + skip, job.to + skip, job.count, job.is_double);
+    for (long long i = 0; i < job.repeats; ++i)
+      in_use->sigmoids(job.from + skip, job.to + skip, job.count, job.is_double);
   }
 };
 
 PyObject* sigmoids(PyObject*, PyObject* const* args, Py_ssize_t count) {
-  Reader r{args, count};
+  Reader reader{args, count};
   Sigmoids job{};
-  job.is_double = r.integer() != 0;
-  job.from = static_cast<const char*>(r.address()), job.to = static_cast<char*>(r.address()), job.count = r.integer();
-  const int threads = static_cast<int>(r.integer());
-  job.repeats = r.integer();
-  if (r.failed()) return nullptr;
+  job.is_double = reader.integer() != 0;
+  job.from = static_cast<const char*>(reader.address()), job.to = static_cast<char*>(reader.address()),
+  job.count = reader.integer();
+  const int threads = static_cast<int>(reader.integer());
+  job.repeats = reader.integer();
+  if (reader.failed()) return nullptr;
   Py_BEGIN_ALLOW_THREADS;
   lrcnet::run_tasks(Sigmoids::task, &job, threads, threads);
   Py_END_ALLOW_THREADS;
@@ -293,8 +300,15 @@ PyMethodDef methods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
-PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_native", "The fused kernels, by address.", -1, methods,
-                          nullptr, nullptr, nullptr, nullptr};
+PyModuleDef definition = {PyModuleDef_HEAD_INIT,
+                          "_native",
+                          "The fused kernels, by address.",
+                          -1,
+                          methods,
+                          nullptr,
+                          nullptr,
+                          nullptr,
+                          nullptr};
 
 }  // namespace
 

@@ -1,5 +1,6 @@
-// Vectors of one register's width, by the compiler's vector extensions. The same source is compiled once per instruction
-// set; everything sits in an unnamed namespace so that the linker can never mix code of two instruction sets.
+// Vectors of one register's width, by the compiler's vector extensions. The same source is compiled once per
+// instruction set; everything sits in an unnamed namespace so that the linker can never mix code of two instruction
+// sets.
 #pragma once
 
 #include <cstddef>
@@ -55,8 +56,8 @@ struct Count {
   static constexpr int value = N;
 };
 
-// Samples that share one load of a weight: as many as the register file holds accumulators for, beside two sigmoids on
-// their way. With 16 registers a third sample already spills.
+// Samples that share one load of a weight: as many as there are registers for their accumulators, beside the two
+// sigmoids that are being computed. With 16 registers a third sample already spills.
 #ifndef LRCNET_SHARED
 #if defined(__AVX512F__) || defined(__aarch64__)
 #define LRCNET_SHARED 6
@@ -144,8 +145,8 @@ LRCNET_INLINE T sum_lanes(Vec<T> v) {
   return part[0];
 }
 
-// 1 / d for finite d >= 1. A division hides behind the other work, except where its vector is so wide that an estimate
-// (14 bits) and a Newton step (28 bits) are shorter: the one intrinsic of the kernels.
+// 1 / d for finite d >= 1. A division overlaps with the other work, unless the vector is so wide that an estimate (14
+// bits) and a Newton step (28 bits) take less time: the only intrinsic of the kernels.
 template <class T>
 LRCNET_INLINE Vec<T> reciprocal(Vec<T> d) {
   return T(1) / d;
@@ -155,7 +156,7 @@ LRCNET_INLINE Vec<T> reciprocal(Vec<T> d) {
 #define LRCNET_ESTIMATE
 LRCNET_INLINE Vec<float> estimate(Vec<float> d) { return (Vec<float>)_mm512_maskz_rcp14_ps(0xffff, (__m512)d); }
 #elif defined(LRCNET_ESTIMATE)
-// The same fourteen bits from a division, so that tests can run this path where the machine has no such instruction.
+// The same fourteen bits from a division, so that tests can run this path on a machine without that instruction.
 LRCNET_INLINE Vec<float> estimate(Vec<float> d) { return (Vec<float>)((IVec<float>)(1.0f / d) & ~0x1ff); }
 #endif
 

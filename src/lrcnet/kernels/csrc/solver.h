@@ -1,4 +1,4 @@
-// One unfolding of one vector of units, given its sums f, u, w: saturation, elastance, solver; and the way back.
+// One unfolding of one vector of units, given its sums f, u, w: saturation, elastance, solver; and its gradient.
 #pragma once
 
 #include "api.h"
@@ -11,18 +11,36 @@ using lrcnet::kEuler;
 using lrcnet::kExponential;
 using lrcnet::kHybrid;
 using lrcnet::kNone;
+using lrcnet::kSlope;
 using lrcnet::kSymmetric;
+using lrcnet::Letters;
 
 struct Switches {
   bool saturated;
   int elastance, solver;
 };
 
+// The letters of a unit's own equation, beside its sums f, u, w. The code that copies these letters, sums their
+// gradients and writes them runs over this list: a new one needs a member of Letters, a row here, and its place in the
+// equations below.
+enum { kEl, kKEps, kUnitLetters };
+
+struct UnitLetter {
+  const void* Letters<const void*>::* value;
+  void* Letters<void*>::* gradient;
+  bool nonnegative;  // values below 0 count as 0
+};
+
+constexpr UnitLetter kUnit[kUnitLetters] = {
+    {&Letters<const void*>::e_l, &Letters<void*>::e_l, false},
+    {&Letters<const void*>::k_eps, &Letters<void*>::k_eps, true},
+};
+
 // eps(w) and its derivatives by w and by k_eps.
 template <class T>
-LRCNET_INLINE Vec<T> elastance(const Switches& is, Vec<T> w, Vec<T> k_eps, Vec<T>& by_w, Vec<T>& by_k) {
-  if (is.elastance == kNone) return splat(T(1));
-  if (is.elastance == kAsymmetric) {
+LRCNET_INLINE Vec<T> elastance(const Switches& switches, Vec<T> w, Vec<T> k_eps, Vec<T>& by_w, Vec<T>& by_k) {
+  if (switches.elastance == kNone) return splat(T(1));
+  if (switches.elastance == kAsymmetric) {
     const Vec<T> s = sigmoid<T>(w);
     by_w = s - s * s;
     return s;
@@ -37,18 +55,20 @@ LRCNET_INLINE Vec<T> elastance(const Switches& is, Vec<T> w, Vec<T> k_eps, Vec<T
 
 // The next state; F and U replace f and u. d is dt / K.
 template <class T>
-LRCNET_INLINE Vec<T> advance(const Switches& is, Vec<T> h, T d, Vec<T>& f, Vec<T>& u, Vec<T> w, Vec<T> k_eps, Vec<T> e_l) {
+LRCNET_INLINE Vec<T> advance(const Switches& switches, Vec<T> h, T d, Vec<T>& f, Vec<T>& u, Vec<T> w,
+                             const Vec<T> (&unit)[kUnitLetters]) {
   Vec<T> eps = splat(T(1));
-  if (is.saturated || is.elastance != kNone) {
-    // All four together: each alone would wait for its own results.
-    Vec<T> s[4] = {-f, T(2) * absolute<T>(u), -w - k_eps, k_eps - w};
+  if (switches.saturated || switches.elastance != kNone) {
+    // All four sigmoids together: each alone would wait for its own results.
+    Vec<T> s[4] = {-f, T(2) * absolute<T>(u), -w - unit[kKEps], unit[kKEps] - w};
     sigmoid_of_minus<T, true, 4>(s);
-    if (is.saturated) f = s[0], u = hyperbolic_tangent<T>(u, s[1]);
-    if (is.elastance != kNone) eps = is.elastance == kSymmetric ? s[2] - s[3] : s[2];
+    if (switches.saturated) f = s[0], u = hyperbolic_tangent<T>(u, s[1]);
+    if (switches.elastance != kNone) eps = switches.elastance == kSymmetric ? s[2] - s[3] : s[2];
   }
-  const Vec<T> c = d * eps, drive = u * e_l;
-  if (is.solver == kEuler) return h + c * (drive - f * h);
-  if (is.solver == kHybrid) return (h + c * drive) / (T(1) + c * f);
+  const Vec<T> c = d * eps, drive = u * unit[kEl];
+  if (switches.solver == kEuler) return h + c * (drive - f * h);
+  if (switches.solver == kHybrid) return (h + c * drive) / (T(1) + c * f);
+  if (switches.solver == kSlope) return c * (drive - f * h);
   Vec<T> value, slope;
   phi<T>(-c * f, value, slope);
   return h + c * value * (drive - f * h);
@@ -56,23 +76,23 @@ LRCNET_INLINE Vec<T> advance(const Switches& is, Vec<T> h, T d, Vec<T>& f, Vec<T
 
 template <class T>
 struct UnitGradient {
-  Vec<T> h, f, u, w, d, e_l, k_eps;
+  Vec<T> h, f, u, w, d, unit[kUnitLetters];
 };
 
 // The gradients of one unfolding: F and U as advance left them, gh the gradient of the next state.
 template <class T>
-LRCNET_INLINE UnitGradient<T> retreat(const Switches& is, Vec<T> gh, Vec<T> h, T d, Vec<T> F, Vec<T> U, Vec<T> w,
-                                      Vec<T> k_eps, Vec<T> e_l) {
+LRCNET_INLINE UnitGradient<T> advance_backward(const Switches& switches, Vec<T> gh, Vec<T> h, T d, Vec<T> F, Vec<T> U,
+                                               Vec<T> w, const Vec<T> (&unit)[kUnitLetters]) {
   Vec<T> eps_w = {}, eps_k = {};
-  const Vec<T> eps = elastance<T>(is, w, k_eps, eps_w, eps_k);
-  const Vec<T> c = d * eps, drive = U * e_l;
+  const Vec<T> eps = elastance<T>(switches, w, unit[kKEps], eps_w, eps_k);
+  const Vec<T> c = d * eps, drive = U * unit[kEl];
   Vec<T> gc, gF, g_drive, gh_before;
-  if (is.solver == kEuler) {
+  if (switches.solver == kEuler || switches.solver == kSlope) {
     gc = gh * (drive - F * h);
     gF = -gh * c * h;
     g_drive = gh * c;
-    gh_before = gh - gh * c * F;
-  } else if (is.solver == kHybrid) {
+    gh_before = (switches.solver == kEuler ? gh : Vec<T>{}) - gh * c * F;
+  } else if (switches.solver == kHybrid) {
     const Vec<T> shrink = T(1) / (T(1) + c * F);
     const Vec<T> next = (h + c * drive) * shrink;
     gh_before = gh * shrink;
@@ -93,11 +113,11 @@ LRCNET_INLINE UnitGradient<T> retreat(const Switches& is, Vec<T> gh, Vec<T> h, T
   g.h = gh_before;
   g.d = gc * eps;
   g.w = gc * d * eps_w;
-  g.k_eps = gc * d * eps_k;
-  g.e_l = g_drive * U;
+  g.unit[kKEps] = gc * d * eps_k;
+  g.unit[kEl] = g_drive * U;
   g.f = gF;
-  g.u = g_drive * e_l;
-  if (is.saturated) {
+  g.u = g_drive * unit[kEl];
+  if (switches.saturated) {
     g.f *= F - F * F;
     g.u *= T(1) - U * U;
   }

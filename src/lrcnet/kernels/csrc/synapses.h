@@ -1,24 +1,25 @@
 // The synapses' sums, f_i = sum_j g_ji s_ji and u_i = sum_j k_ji s_ji with s_ji = sigmoid(a_ji y_j + b_ji), and their
-// gradients. A "point" is one sample at one time: the states' rows see the points of one step, the inputs' rows, which do
-// not depend on the state, those of a block of steps at once.
+// gradients. A "point" is one sample at one time: the states' rows are summed for the points of one step, the inputs'
+// rows, which do not depend on the state, for the points of a block of steps at once.
 #pragma once
 
 #include "math.h"
 
 namespace {
 
-// One vector of postsynaptic units for one row: -a and -b, so that s = 1 / (1 + exp(-a y - b)), g, k.
+// The planes of one vector of postsynaptic units for one row: -a and -b, because s = 1 / (1 + exp(-a y - b)), then g,
+// k.
 enum Plane { kA = 0, kB = 1, kG = 2, kK = 3, kPlanes = 4 };
 
-// Prepared weights of a block of rows (the states' or the inputs').
+// The prepared weights of a block of rows (the states' or the inputs').
 template <class T>
 struct Rows {
-  index_t count;    // rows
-  index_t vectors;  // vectors of postsynaptic units
-  index_t last;     // units in the last of them
-  const T* packed;  // forward: [vector][row][plane][lane]; backward: [row][vector][plane][lane]
-  const T* a_bound; // [row]: max_i |a|
-  const T* b_bound; // [row]: max_i |b|
+  index_t count;     // rows
+  index_t vectors;   // vectors of postsynaptic units
+  index_t last;      // units in the last of them
+  const T* packed;   // forward: [vector][row][plane][lane]; backward: [row][vector][plane][lane]
+  const T* a_bound;  // [row]: max_i |a|
+  const T* b_bound;  // [row]: max_i |b|
 };
 
 template <class T>
@@ -28,13 +29,13 @@ LRCNET_INLINE T magnitude(T v) {
 
 // Packs rows [first, first + count) of the (rows, m) matrices a, b, g, k.
 template <class T>
-void pack_rows(Rows<T>& rows, bool row_major, const T* a, const T* b, const T* g, const T* k, index_t first, index_t count,
-               index_t m, T* packed, T* bounds) {
+void pack_rows(Rows<T>& rows, bool row_major, const T* a, const T* b, const T* g, const T* k, index_t first,
+               index_t count, index_t m, T* packed, T* bounds) {
   constexpr index_t W = kLanes<T>;
   const index_t vectors = padded<T>(m) / W;
   for (index_t j = 0; j < count; ++j) {
     const index_t row = (first + j) * m;
-    Vec<T> a_most = {}, b_most = {}, poison = {};
+    Vec<T> a_most = {}, b_most = {}, nan_sum = {};
     for (index_t v = 0; v < vectors; ++v) {
       T* to = packed + (row_major ? j * vectors + v : v * count + j) * kPlanes * W;
       const index_t here = m - v * W, at = row + v * W;
@@ -46,22 +47,22 @@ void pack_rows(Rows<T>& rows, bool row_major, const T* a, const T* b, const T* g
       store(to + kK * W, load_part(k + at, here));
       a_most = absolute<T>(av) > a_most ? absolute<T>(av) : a_most;
       b_most = absolute<T>(bv) > b_most ? absolute<T>(bv) : b_most;
-      // A maximum forgets a NaN; a sum keeps it. It makes the bound fail, so that the clamping path, which passes NaN on
-      // and keeps the other units right, is taken.
-      poison += av * T(0) + bv * T(0);
+      // A maximum ignores a NaN; a sum keeps it. The NaN makes the bound fail, which selects the clamping path: that
+      // path passes NaN on and computes the other units correctly.
+      nan_sum += av * T(0) + bv * T(0);
     }
     T a_row = 0, b_row = 0;
     for (index_t l = 0; l < W; ++l) {
       if (a_most[l] > a_row) a_row = a_most[l];
       if (b_most[l] > b_row) b_row = b_most[l];
     }
-    bounds[j] = a_row + sum_lanes<T>(poison);
+    bounds[j] = a_row + sum_lanes<T>(nan_sum);
     bounds[count + j] = b_row;
   }
   rows = {count, vectors, m - (vectors - 1) * W, packed, bounds, bounds + count};
 }
 
-// Whether some |a y + b| may pass the limit within which exp needs no clamp. NaN counts as passing it.
+// Whether some |a y + b| may exceed the limit up to which exp needs no clamp. NaN counts as exceeding it.
 template <class T>
 bool needs_clamp(const Rows<T>& rows, const T* y, index_t y_stride, index_t points) {
   for (index_t p = 0; p < points; ++p) {
@@ -74,10 +75,10 @@ bool needs_clamp(const Rows<T>& rows, const T* y, index_t y_stride, index_t poin
 }
 
 template <class T, int S, bool Clamp>
-LRCNET_INLINE void sum_points(const T* weights, index_t rows, const T* y, index_t y_stride, const T* f_from, const T* u_from,
-                              T* f_to, T* u_to, index_t stride) {
+LRCNET_INLINE void sum_points(const T* weights, index_t rows, const T* y, index_t y_stride, const T* f_from,
+                              const T* u_from, T* f_to, T* u_to, index_t stride) {
   constexpr index_t W = kLanes<T>;
-  constexpr int kPair = S % 2 == 0 ? 2 : 1;  // as many sigmoids in flight as registers allow
+  constexpr int kPair = S % 2 == 0 ? 2 : 1;  // as many sigmoids at a time as registers allow
   Vec<T> f[S], u[S];
   for (int s = 0; s < S; ++s) f[s] = load(f_from + s * stride), u[s] = load(u_from + s * stride);
   for (index_t j = 0; j < rows; ++j, weights += kPlanes * W) {
@@ -95,8 +96,8 @@ LRCNET_INLINE void sum_points(const T* weights, index_t rows, const T* y, index_
 }
 
 template <class T, bool Clamp>
-void sum_synapses_of(const Rows<T>& rows, const T* y, index_t y_stride, index_t points, const T* f_from, const T* u_from,
-                     T* f_to, T* u_to) {
+void sum_synapses_of(const Rows<T>& rows, const T* y, index_t y_stride, index_t points, const T* f_from,
+                     const T* u_from, T* f_to, T* u_to) {
   constexpr index_t W = kLanes<T>;
   const index_t stride = rows.vectors * W;
   for (index_t v = 0; v < rows.vectors; ++v) {
@@ -127,8 +128,8 @@ void sum_synapses(const Rows<T>& rows, const T* y, index_t y_stride, index_t poi
 }
 
 template <class T, int S, bool Clamp, bool WantY>
-LRCNET_INLINE void differentiate_points(Vec<T> a, Vec<T> b, Vec<T> g, Vec<T> k, const T* y, index_t y_stride, const T* gf,
-                                        const T* gu, index_t stride, T* dy, Vec<T> (&sum)[kPlanes]) {
+LRCNET_INLINE void differentiate_points(Vec<T> a, Vec<T> b, Vec<T> g, Vec<T> k, const T* y, index_t y_stride,
+                                        const T* gf, const T* gu, index_t stride, T* dy, Vec<T> (&sum)[kPlanes]) {
   constexpr index_t W = kLanes<T>;
   Vec<T> s[S], ds[S];
   for (int i = 0; i < S; ++i) s[i] = a * y[i * y_stride] + b;
@@ -147,8 +148,8 @@ LRCNET_INLINE void differentiate_points(Vec<T> a, Vec<T> b, Vec<T> g, Vec<T> k, 
 }
 
 template <class T, bool Clamp, bool WantY>
-void differentiate_synapses_of(const Rows<T>& rows, const T* y, index_t y_stride, index_t points, const T* gf, const T* gu,
-                               T* sums, T* dy, index_t dy_stride, T* lanes) {
+void differentiate_synapses_of(const Rows<T>& rows, const T* y, index_t y_stride, index_t points, const T* gf,
+                               const T* gu, T* sums, T* dy, index_t dy_stride, T* lanes) {
   constexpr index_t W = kLanes<T>;
   constexpr int S = 2;
   const index_t stride = rows.vectors * W;
@@ -159,7 +160,7 @@ void differentiate_synapses_of(const Rows<T>& rows, const T* y, index_t y_stride
       const T* weights = rows.packed + at;
       const Vec<T> a = load(weights + kA * W), b = load(weights + kB * W);
       const Vec<T> g = load(weights + kG * W), k = load(weights + kK * W);
-      // Starting from zero, the long sum over time adds short sums: less rounding than one running sum.
+      // Short sums that start from zero are added to the long sum over time: less rounding than one running sum.
       Vec<T> sum[kPlanes] = {};
       index_t p = 0;
       for (; p + S <= points; p += S)
@@ -168,8 +169,9 @@ void differentiate_synapses_of(const Rows<T>& rows, const T* y, index_t y_stride
       if (p < points)
         differentiate_points<T, 1, Clamp, WantY>(a, b, g, k, y + p * y_stride + j, y_stride, gf + p * stride + v * W,
                                                  gu + p * stride + v * W, stride, lanes + p * W, sum);
-      for (int plane = 0; plane < kPlanes; ++plane) store(sums + at + plane * W, load(sums + at + plane * W) + sum[plane]);
-      // The last vector comes first, while nothing else is in its padding: an infinite y would leave a NaN there.
+      for (int plane = 0; plane < kPlanes; ++plane)
+        store(sums + at + plane * W, load(sums + at + plane * W) + sum[plane]);
+      // The last vector comes first, so that its padding can be cleared: an infinite y would leave a NaN there.
       if (WantY && v == rows.vectors - 1 && rows.last < W)
         for (p = 0; p < points; ++p) store(lanes + p * W, masked<T>(load(lanes + p * W), lanes_below<T>(rows.last)));
     }
@@ -178,14 +180,15 @@ void differentiate_synapses_of(const Rows<T>& rows, const T* y, index_t y_stride
   }
 }
 
-// Given gf, gu (points, padded m): adds the gradients of a, b, g, k to sums, laid out as the rows' weights, and that of y
-// to dy (points, rows) unless dy is null. lanes is scratch for points vectors.
+// Given gf, gu (points, padded m): adds the gradients of a, b, g, k to sums, laid out as the rows' weights, and that of
+// y to dy (points, rows) unless dy is null. lanes is scratch for points vectors.
 template <class T>
 void differentiate_synapses(const Rows<T>& rows, const T* y, index_t y_stride, index_t points, const T* gf, const T* gu,
                             T* sums, T* dy, index_t dy_stride, T* lanes) {
   const bool clamp = needs_clamp(rows, y, y_stride, points);
-  const auto run = dy ? (clamp ? differentiate_synapses_of<T, true, true> : differentiate_synapses_of<T, false, true>)
-                      : (clamp ? differentiate_synapses_of<T, true, false> : differentiate_synapses_of<T, false, false>);
+  const auto run =
+      dy ? (clamp ? differentiate_synapses_of<T, true, true> : differentiate_synapses_of<T, false, true>)
+         : (clamp ? differentiate_synapses_of<T, true, false> : differentiate_synapses_of<T, false, false>);
   run(rows, y, y_stride, points, gf, gu, sums, dy, dy_stride, lanes);
 }
 

@@ -1,6 +1,6 @@
-// Threads: torch's own OpenMP runtime where it is loaded already, so that its waiting threads are the ones that work and
-// no second pool competes for the cores; otherwise threads made for the call. In a forked child OpenMP's threads are gone
-// and its runtime would wait for them for ever, so the child makes its own as well.
+// Threads: torch's own OpenMP runtime if it is already loaded, so that its idle threads do the work and no second pool
+// competes for the cores; otherwise threads started for the call. In a forked child OpenMP's threads no longer exist
+// and its runtime would wait for them forever, so the child starts its own threads as well.
 #include "threads.h"
 
 #include <atomic>
@@ -37,29 +37,31 @@ Parallel parallel = nullptr;
 std::atomic<bool> forked{false};
 
 #if defined(__linux__)
-struct Found {
+struct Runtime {
   char path[4096];
   bool of_torch;
 };
 
 int inspect(dl_phdr_info* info, std::size_t, void* data) {
-  Found& found = *static_cast<Found*>(data);
+  Runtime& best = *static_cast<Runtime*>(data);
   const char* name = std::strrchr(info->dlpi_name, '/');
-  if (!name || (std::strncmp(name, "/libgomp", 8) && std::strncmp(name, "/libiomp", 8) && std::strncmp(name, "/libomp", 7)))
+  if (!name ||
+      (std::strncmp(name, "/libgomp", 8) && std::strncmp(name, "/libiomp", 8) && std::strncmp(name, "/libomp", 7)))
     return 0;
-  const bool of_torch = std::strstr(info->dlpi_name, "/torch/") != nullptr || std::strstr(info->dlpi_name, "/torch.libs/") != nullptr;
-  if ((found.path[0] && !(of_torch && !found.of_torch)) || std::strlen(info->dlpi_name) >= sizeof found.path) return 0;
-  std::strcpy(found.path, info->dlpi_name);
-  found.of_torch = of_torch;
+  const bool of_torch =
+      std::strstr(info->dlpi_name, "/torch/") != nullptr || std::strstr(info->dlpi_name, "/torch.libs/") != nullptr;
+  if ((best.path[0] && !(of_torch && !best.of_torch)) || std::strlen(info->dlpi_name) >= sizeof best.path) return 0;
+  std::strcpy(best.path, info->dlpi_name);
+  best.of_torch = of_torch;
   return 0;
 }
 
-// Looked for once, at import: torch is loaded by then.
+// Searched once, at import: torch is loaded by then.
 const bool searched = [] {
-  Found found{};
-  dl_iterate_phdr(inspect, &found);
-  if (found.path[0])
-    if (void* library = dlopen(found.path, RTLD_LAZY | RTLD_NOLOAD))
+  Runtime runtime{};
+  dl_iterate_phdr(inspect, &runtime);
+  if (runtime.path[0])
+    if (void* library = dlopen(runtime.path, RTLD_LAZY | RTLD_NOLOAD))
       parallel = reinterpret_cast<Parallel>(dlsym(library, "GOMP_parallel"));
   pthread_atfork(nullptr, nullptr, [] { forked = true; });
   return true;
@@ -72,7 +74,7 @@ void run_on_own_threads(Job& job, int threads) {
   for (; started < threads - 1 && started < 64; ++started) {
     try {
       helpers[started] = std::thread(work_on, &job);
-    } catch (const std::system_error&) {  // no more threads to be had: those there are do the work
+    } catch (const std::system_error&) {  // no more threads available: the started ones do the work
       break;
     }
   }

@@ -1,0 +1,92 @@
+"""The contract of a backend: a second, fast implementation of the liquid equation behind the plain loop.
+
+    s_ji = sigmoid(a_ji y_j + b_ji), f_i = sum_j g_ji s_ji + g_l_i, u_i = sum_j k_ji s_ji + g_l_i
+    w_i = sum_j o_ji y_j + p_i
+    dh/dt = eps(w) (-F(f) h + U(u) e_l),  y = [h, input_scale x + input_shift]
+
+A backend constrains by itself: values of g, g_l and k_eps below 0 count as 0, and their gradient passes if a descent
+step would raise them. It ignores the output map. The plain loop of `lrcnet.cells` is the specification; a backend's
+error against float64 truth is at most twice the plain float32 loop's, three times for gradients.
+
+Axes: T time, B batch, n inputs, m hidden units.
+"""
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+from torch import Tensor
+
+from lrcnet.circuit import Circuit, Switches
+
+
+class KeptGates(NamedTuple):
+    """The gates that a scan computed in the first unfolding of every step, each (T, B, m), without gradient.
+
+    F(f) and U(u), and the argument w of the elastance, or None without one.
+    """
+
+    forget: Tensor
+    update: Tensor
+    w: Tensor | None
+
+
+class Backend(ABC):
+    """One implementation: a file of its own beside this one, and a line in `lrcnet.kernels.BACKENDS`.
+
+    A method may be called whenever `reasons` has just returned an empty list for the same input and switches.
+    """
+
+    name: str
+
+    @abstractmethod
+    def reasons(self, x: Tensor, switches: Switches) -> list[str]:
+        """Return why this backend cannot serve a call now, one clause each; empty if it can.
+
+        Args:
+            x: the input of the call, of any shape.
+            switches: with the solver `lrcnet.circuit.SLOPE` if `derivative` is to be called.
+        """
+
+    @abstractmethod
+    def scan(
+        self,
+        circuit: Circuit,
+        switches: Switches,
+        x: Tensor,
+        h: Tensor | None,
+        dt: float | Tensor,
+        *,
+        keep_gates: bool = False,
+    ) -> tuple[Tensor, KeptGates | None]:
+        """Return all states (T, B, m) of sequences, with gradients for every tensor, and their gates if asked for.
+
+        Args:
+            x: (T, B, n), any strides.
+            h: first states (B, m); zeros if None.
+            dt: a number, or (T, B); a 0-dimensional tensor gets no gradient.
+
+        Raises:
+            ValueError: for a negative dt, naming the first one, if switches.check_dt; for a wrong shape or dtype.
+        """
+
+    @abstractmethod
+    def step(self, circuit: Circuit, switches: Switches, x: Tensor, h: Tensor, dt: float | Tensor) -> Tensor:
+        """Return the states after one input, shaped like h; no gradient is recorded.
+
+        Meant for few samples and little overhead; for many samples, `scan` over one step shares their weights.
+
+        Args:
+            x: (B, n), any strides.
+            h: (B, m), or the same numbers in another shape.
+            dt: a number, or (B,).
+
+        Raises:
+            ValueError: for a negative dt, naming the sample; for a wrong shape, dtype or a gap in a letter's memory.
+        """
+
+    @abstractmethod
+    def derivative(self, circuit: Circuit, switches: Switches, x: Tensor, h: Tensor) -> Tensor:
+        """Return dh/dt (B, m) at states h (B, m) under inputs x (B, n), with gradients if they are enabled.
+
+        The solver, the unfoldings and dt of the switches do not matter.
+        """

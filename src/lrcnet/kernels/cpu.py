@@ -1,0 +1,136 @@
+"""The backend on the compiled library: whole sequences as one operator, single steps without torch's dispatcher.
+
+Axes: T time, B batch, n inputs, m hidden units.
+"""
+
+import torch
+from torch import Tensor
+
+from lrcnet.circuit import SLOPE, STEP_LETTERS, Circuit, Switches, describe_mismatch
+from lrcnet.errors import describe_negative_dt
+from lrcnet.kernels import native
+from lrcnet.kernels.backend import Backend, KeptGates
+from lrcnet.kernels.operators import run
+from lrcnet.kernels.problem import ELASTANCE_CODES, FUSED_SOLVERS, SOLVER_CODES, Problem, model_arguments
+from lrcnet.tracing import compiling, dispatcher_needed, forward_mode_active, transform_active
+
+_LETTERS = len(STEP_LETTERS)
+_IS_DOUBLE = {torch.float32: False, torch.float64: True}
+# Looked up once: a step of one sample takes so little time that a global's attribute is seen in it.
+_empty_like = torch.empty_like
+_step = None if native.unavailable() else native.call("step")
+
+
+class CPUBackend(Backend):
+    """The C++ kernels of csrc/."""
+
+    name = "cpu"
+
+    def reasons(self, x: Tensor, switches: Switches) -> list[str]:
+        reasons = [] if _step is not None else [str(native.unavailable())]
+        if not x.is_cpu:
+            reasons.append(f"it runs on the CPU, but x is on {x.device}")
+        if x.dtype not in _IS_DOUBLE:
+            reasons.append(f"it computes in float32 or float64, but x is {x.dtype}")
+        if switches.solver not in SOLVER_CODES:
+            reasons.append(f"it knows the solvers {', '.join(FUSED_SOLVERS)}, but the solver is {switches.solver}")
+        if switches.elastance not in ELASTANCE_CODES:
+            reasons.append(f"it knows the elastances {', '.join(ELASTANCE_CODES)}, but it is {switches.elastance}")
+        # While torch.compile traces, neither of these can be asked, and the operator is opaque to it anyway.
+        if not compiling():
+            if transform_active():
+                reasons.append("torch.func transforms need the plain loop")
+            if forward_mode_active():
+                reasons.append("forward-mode derivatives need the plain loop")
+        return reasons
+
+    def scan(
+        self,
+        circuit: Circuit,
+        switches: Switches,
+        x: Tensor,
+        h: Tensor | None,
+        dt: float | Tensor,
+        *,
+        keep_gates: bool = False,
+    ) -> tuple[Tensor, KeptGates | None]:
+        steps, dt_value = None, 1.0
+        if isinstance(dt, Tensor):
+            steps = dt if dt.dim() else dt.detach().expand(x.shape[:2])
+        else:
+            dt_value = float(dt)
+        if switches.batch_first:
+            x, steps = x.transpose(0, 1), None if steps is None else steps.transpose(0, 1)
+        tensors = (x, h, steps, *circuit[:_LETTERS])
+        gradient = torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in tensors)
+        problem = Problem(x, h, steps, circuit, dt_value, switches)
+        states, saved = run(problem, gradient=gradient, keep=keep_gates)
+        states = states.transpose(0, 1) if switches.batch_first else states
+        if not keep_gates:
+            return states, None
+        # (T, unfolding, B, plane, m): F, U, then w with an elastance.
+        planes = saved.detach()[:, 0].unbind(2)
+        return states, KeptGates(planes[0], planes[1], None if switches.elastance == "none" else planes[2])
+
+    def step(self, circuit: Circuit, switches: Switches, x: Tensor, h: Tensor, dt: float | Tensor) -> Tensor:
+        if _step is None:
+            raise RuntimeError(native.unavailable())
+        batch, inputs = x.shape
+        dtype, g_l = x.dtype, circuit.g_l
+        # Not circuit.units: a property's call is seen in a step of one sample.
+        units = 0 if g_l is None else g_l.numel()
+        model = model_arguments(circuit, switches, x, inputs, units)
+        is_double = _IS_DOUBLE.get(dtype)
+        if is_double is None or not (x.is_cpu and h.is_cpu and h.dtype is dtype and h.numel() == batch * units):
+            raise ValueError(_describe_state(x, h, units))
+        if not h.is_contiguous():
+            h = h.contiguous()
+        dt_address = dt_stride = 0
+        dt_value: float | Tensor = dt
+        if isinstance(dt, Tensor):
+            dt_address, dt_stride, dt_value = _read_steps(dt, x, switches.check_dt)
+        elif dt < 0 and switches.check_dt:
+            raise ValueError(describe_negative_dt("", dt))
+        out = _empty_like(h)
+        x_batch, x_channel = x.stride()
+        _step(
+            is_double,
+            *model,
+            batch,
+            x.data_ptr(),
+            x_batch,
+            x_channel,
+            h.data_ptr(),
+            dt_address,
+            dt_stride,
+            dt_value,
+            out.data_ptr(),
+        )
+        return out
+
+    def derivative(self, circuit: Circuit, switches: Switches, x: Tensor, h: Tensor) -> Tensor:
+        switches = Switches(switches.saturated, switches.elastance, SLOPE)
+        if torch.is_grad_enabled() or dispatcher_needed():
+            slopes, _ = self.scan(circuit, switches, x.unsqueeze(0), h, 1.0)
+            return slopes[0]
+        return self.step(circuit, switches, x, h, 1.0)
+
+
+def _describe_state(x: Tensor, h: Tensor, units: int) -> str:
+    """Return the sentence for an input or a state that a step cannot read."""
+    if not x.is_cpu or x.dtype not in _IS_DOUBLE:
+        return f"x must be float32 or float64 and on the CPU, but is {x.dtype} on {x.device}"
+    shape = tuple(h.shape) if h.numel() == x.shape[0] * units else (x.shape[0], units)
+    return describe_mismatch("h", h, shape, x)
+
+
+def _read_steps(dt: Tensor, x: Tensor, check: bool) -> tuple[int, int, float]:
+    """Check the dt of one step, (B,) or 0-dimensional; return address, stride and a value that is not used."""
+    batch = x.shape[0]
+    if dt.shape not in ((), (batch,)) or dt.dtype is not x.dtype or not dt.is_cpu:
+        raise ValueError(describe_mismatch("dt", dt, (batch,) if dt.dim() else (), x))
+    if check and bool((dt < 0).any()):
+        steps = dt.expand(batch)
+        sample = int((steps < 0).nonzero()[0])
+        raise ValueError(describe_negative_dt(f"[sample={sample}]", float(steps[sample])))
+    return dt.data_ptr(), dt.stride(0) if dt.dim() else 0, 1.0

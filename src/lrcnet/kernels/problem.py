@@ -1,0 +1,169 @@
+"""One call of the compiled functions: from the operators' flat arguments to checked shapes, addresses and strides.
+
+Axes: T time, B batch, n inputs, m hidden units, K unfoldings. x is (T, B, n), or (B, T, n) if batch_first.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from lrcnet.circuit import LETTERS, SLOPE, STEP_LETTERS, Circuit, Switches, check_letters, describe_mismatch
+
+FUSED_SOLVERS = ("euler", "hybrid", "exponential")
+# In the order of the enumerations in csrc/api.h.
+ELASTANCE_CODES = {name: code for code, name in enumerate(("none", "asymmetric", "symmetric"))}
+SOLVER_CODES = {name: code for code, name in enumerate((*FUSED_SOLVERS, SLOPE))}
+
+TENSORS = ("x", "h0", "dt", *STEP_LETTERS)
+"""The tensors of a problem in the operators' order; its numbers follow: dt_value, then the switches."""
+
+
+class Problem(NamedTuple):
+    """The arguments of one scan.
+
+    Attributes:
+        x: (T, B, n), or (B, T, n) if batch_first; any strides.
+        h0: (B, m); zeros if None.
+        dt: laid out as x without channels; None if all steps take dt_value.
+    """
+
+    x: Tensor
+    h0: Tensor | None
+    dt: Tensor | None
+    circuit: Circuit
+    dt_value: float
+    switches: Switches
+
+    def pack(self) -> tuple[Any, ...]:
+        """Return the operators' flat arguments."""
+        return (self.x, self.h0, self.dt, *self.circuit[: len(STEP_LETTERS)], self.dt_value, *self.switches)
+
+    @classmethod
+    def unpack(cls, flat: Sequence[Any]) -> "Problem":
+        """Read a problem from the operators' flat arguments: the inverse of `pack`."""
+        x, h0, dt = flat[:3]
+        circuit, dt_value = Circuit(*flat[3 : len(TENSORS)]), flat[len(TENSORS)]
+        return cls(x, h0, dt, circuit, dt_value, Switches(*flat[len(TENSORS) + 1 :]))
+
+    @property
+    def time_and_batch(self) -> tuple[int, int]:
+        """T and B."""
+        first, second = self.x.shape[:2]
+        return (second, first) if self.switches.batch_first else (first, second)
+
+    def states_shape(self) -> tuple[int, int, int]:
+        """Return the shape of the states, laid out as x."""
+        return (*self.x.shape[:2], self.circuit.units)
+
+    def saved_shape(self) -> tuple[int, ...]:
+        """Return (T, K, B, planes, m): F, U, then w with an elastance, then the states before several unfoldings."""
+        (steps, batch), switches = self.time_and_batch, self.switches
+        planes = 2 + (switches.elastance != "none") + (switches.unfolds > 1)
+        return (steps, switches.unfolds, batch, planes, self.circuit.units)
+
+
+class Arguments:
+    """The arguments of the compiled functions for a checked problem; keeps the memory they point to alive.
+
+    Raises:
+        ValueError: for a wrong shape, dtype or device.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        x, h0, dt, circuit, dt_value, switches = problem
+        if x.dim() != 3:
+            raise ValueError(f"x must have 3 dimensions, but has {x.dim()}; add the batch and time axes")
+        circuit = Circuit._make([None if letter is None else letter.contiguous() for letter in circuit])
+        model = model_arguments(circuit, switches, x, x.shape[2], circuit.units)
+        steps, batch = problem.time_and_batch
+        _check_optional("h0", h0, (batch, circuit.units), x)
+        _check_optional("dt", dt, x.shape[:2], x)
+        h0 = None if h0 is None else h0.contiguous()
+        self._memory = (x, h0, dt, circuit)
+        self.batch_first, self.is_double = switches.batch_first, x.dtype is torch.float64
+        self.model = model
+        self._sequence = (
+            torch.get_num_threads(),
+            steps,
+            batch,
+            x.data_ptr(),
+            *self.strides(x),
+            x.stride(2),
+            address(h0),
+            address(dt),
+            *self.strides(dt),
+            dt_value,
+        )
+
+    def sequence(self, states: Tensor, saved: Tensor) -> tuple[Any, ...]:
+        """Return the part of the arguments that describes the sequences and the memory for the answer."""
+        kept = saved.data_ptr() if saved.numel() else 0
+        return (*self._sequence, states.data_ptr(), *self.strides(states), kept)
+
+    def strides(self, tensor: Tensor | None) -> tuple[int, int]:
+        """Return the strides along time and batch; 0 for no tensor."""
+        if tensor is None:
+            return 0, 0
+        first, second = tensor.stride()[:2]
+        return (second, first) if self.batch_first else (first, second)
+
+
+def model_arguments(circuit: Circuit, switches: Switches, x: Tensor, inputs: int, units: int) -> tuple[int, ...]:
+    """Check the step letters and return the arguments that describe the network: switches, sizes, addresses.
+
+    C reads from these addresses: a wrong size must not get any further than this.
+    """
+    codes, read_addresses = _plan(switches)
+    addresses = read_addresses(circuit, x.dtype, (inputs + units, units), (units,), (inputs,))
+    if addresses is None:
+        check_letters(circuit, switches, x, contiguous=True)
+        raise ValueError(f"every letter must be on the CPU, but x is on {x.device}")
+    return (*codes, inputs, units, *addresses)
+
+
+@cache
+def _plan(switches: Switches) -> tuple[tuple[int, ...], Callable[..., tuple[int, ...] | None]]:
+    """Return the codes of the switches, and the function that checks the letters and returns their addresses.
+
+    That function takes a circuit, the dtype and a shape for each of "J m", "m" and "n". It returns None if a letter is
+    not as it must be on the CPU, and address 0 for one that is absent or that the switches do not use. It is written
+    out from the table and compiled: the loop of `check_letters` would make a step of one sample a tenth slower.
+    """
+    shapes = {"J m": "matrix", "m": "vector", "n": "channels"}
+    checks, addresses = [], []
+    for name in STEP_LETTERS:
+        letter = LETTERS[name]
+        shape, needed = shapes[letter.axes], letter.needed(switches)
+        check = f"{name}.shape == {shape} and {name}.dtype is dtype and {name}.is_cpu and {name}.is_contiguous()"
+        checks.append(f"{name} is not None and {check}" if needed else f"({name} is None or {check})")
+        address_of = f"{name}.data_ptr()" if needed else f"0 if {name} is None else {name}.data_ptr()"
+        addresses.append(address_of if letter.used(switches) else "0")
+    source = f"""
+def read_addresses(circuit, dtype, {", ".join(shapes.values())}):
+    {", ".join(Circuit._fields)} = circuit
+    return ({", ".join(addresses)}) if {" and ".join(checks)} else None
+"""
+    namespace: dict[str, Any] = {}
+    exec(source, namespace)
+    codes = (
+        int(switches.saturated),
+        ELASTANCE_CODES[switches.elastance],
+        SOLVER_CODES[switches.solver],
+        switches.unfolds,
+    )
+    return codes, namespace["read_addresses"]
+
+
+def address(tensor: Tensor | None) -> int:
+    """Return where a tensor's memory starts; 0 for no tensor."""
+    return 0 if tensor is None else tensor.data_ptr()
+
+
+def _check_optional(name: str, tensor: Tensor | None, shape: tuple[int, ...], like: Tensor) -> None:
+    if tensor is None:
+        return
+    if tensor.shape != shape or tensor.dtype is not like.dtype or tensor.device != like.device:
+        raise ValueError(describe_mismatch(name, tensor, tuple(shape), like))

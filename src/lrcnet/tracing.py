@@ -1,0 +1,65 @@
+"""The one file that knows torch's private parts: whether somebody traces, transforms or intercepts what runs now.
+
+Every use of a name that torch does not document stands here, with a test in tests/test_tracing.py, so that a new
+version of torch that changes one of them is noticed, and mended, in one place.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+_ORDINARY = frozenset({Tensor, nn.Parameter, type(None)})
+# Looked up once: these are asked at every step of a stream.
+compiling = torch.compiler.is_compiling
+_forward_ad = torch.autograd.forward_ad
+_innermost_transform = torch._C._functorch.peek_interpreter_stack
+_jit_state = torch._C._get_tracing_state
+_count_dispatch_modes = torch._C._len_torch_dispatch_stack
+
+
+def transform_active() -> bool:
+    """Whether a torch.func transform (grad, vmap, jacrev ...) is running."""
+    return _innermost_transform() is not None
+
+
+def forward_mode_active() -> bool:
+    """Whether a forward-mode derivative (torch.autograd.forward_ad) is being taken."""
+    return _forward_ad._current_level >= 0
+
+
+def jit_tracing() -> bool:
+    """Whether torch.jit.trace, or an exporter built on it, is recording."""
+    return _jit_state() is not None
+
+
+def dispatch_mode_active() -> bool:
+    """Whether a TorchDispatchMode sees every operator that runs."""
+    return _count_dispatch_modes() > 0
+
+
+def is_batch_of_gradients(gradient: Tensor | None) -> bool:
+    """Whether a gradient stands for several at once, as in torch.autograd.grad(is_grads_batched=True)."""
+    return gradient is not None and bool(torch._C._functorch.is_legacy_batchedtensor(gradient))
+
+
+def below_autograd() -> Any:
+    """Return a context in which operators skip their autograd kernels: the caller provides the gradient itself."""
+    return torch._C._AutoDispatchBelowAutograd()
+
+
+def dispatcher_needed() -> bool:
+    """Whether an operator has to go through torch's dispatcher because a tracer, transform or mode is active."""
+    return compiling() or jit_tracing() or dispatch_mode_active() or transform_active()
+
+
+def are_ordinary(*tensors: Tensor | None) -> bool:
+    """Whether all are plain tensors or parameters (or None), not subclasses with a behaviour of their own."""
+    return _ORDINARY.issuperset(map(type, tensors))
+
+
+def values_are_readable(*tensors: Tensor) -> bool:
+    """Whether Python may look at numbers now: not while torch.compile, torch.export or torch.func trace."""
+    if compiling() or transform_active():
+        return False
+    return not any(tensor.is_meta for tensor in tensors)
