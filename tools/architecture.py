@@ -86,7 +86,7 @@ def draw() -> None:
     columns = [[level for level in levels if level.package == package] for package in PACKAGES]
     height = max(map(len, columns))
     titles = {"lrcnet": "lrcnet: the library", "lrcnet_paper": "lrcnet_paper: the suite"}
-    with palette.style():
+    with palette.figure_style():
         figure = Figure(figsize=(10, 0.52 * height + 1.2), layout="constrained")
         axes = figure.subplots()
         for x, (column, colour) in enumerate(zip(columns, (palette.BLUE, palette.VERMILION), strict=True)):
