@@ -33,8 +33,8 @@ class Trace:
         elastance: eps(w) of an LRC or LRCU.
         time_constant: 1 / decay, where the state decays by `decay` in a unit of time (eps F of a liquid unit), or in a
             step of a gated one (f of an MGU, 1 - f of an LSTM's memory, 1 - z of a GRU). Infinite where nothing decays.
-        more: the other quantities of a unit, by name: an LSTM's `memory`, `candidate` and `output_gate`, a GRU's `reset`
-            and `candidate`, an ODE's `decay` and `drive`.
+        more: the other quantities of a unit, by name: an LSTM's `memory`, `candidate` and `output_gate`, a GRU's
+            `reset` and `candidate`, an ODE's `decay` and `drive`.
 
     A quantity that a unit does not have is None.
     """

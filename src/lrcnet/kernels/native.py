@@ -1,4 +1,4 @@
-"""The compiled library: whether it is there, and which instruction set it uses."""
+"""The compiled library: whether it is installed, and which instruction set it uses."""
 
 import importlib
 import os
@@ -10,9 +10,9 @@ import torch
 library: Any
 _error: str | None = None
 try:
-    # Not `from lrcnet.kernels import _native`: where there is none, that speaks of a circular import.
+    # Not `from lrcnet.kernels import _native`: if the module is missing, that error speaks of a circular import.
     library = importlib.import_module("lrcnet.kernels._native")
-except ImportError as error:  # A package built without a compiler has no such module; anything else is told as it is.
+except ImportError as error:  # A package built without a compiler has no such module; other errors are kept verbatim.
     library = None
     _error = (
         "the compiled kernels are not part of this installation (no C++ compiler when it was installed); install g++ "
@@ -22,8 +22,8 @@ except ImportError as error:  # A package built without a compiler has no such m
     )
 
 
-def _choose() -> None:
-    """Follow LRCNET_ISA, where it is set."""
+def _choose_instruction_set() -> None:
+    """Use the instruction set that LRCNET_ISA names, if it is set."""
     wanted = os.environ.get("LRCNET_ISA")
     if library is None or not wanted:
         return
@@ -35,19 +35,19 @@ def _choose() -> None:
         )
 
 
-_choose()
+_choose_instruction_set()
 
 
 def unavailable() -> str | None:
-    """None if the compiled library is there, else the reason in one sentence."""
+    """Return None if the compiled library is installed, else the reason why not in one sentence."""
     return _error
 
 
 def call(name: str) -> Callable[..., Any]:
-    """A function of the compiled library.
+    """Return a function of the compiled library.
 
     Raises:
-        RuntimeError: where the library is missing, with the reason.
+        RuntimeError: if the library is missing, with the reason.
     """
     if library is None:
         raise RuntimeError(_error)
@@ -56,11 +56,11 @@ def call(name: str) -> Callable[..., Any]:
 
 
 def info() -> dict[str, Any]:
-    """The state of the fused kernels.
+    """Return the state of the fused kernels.
 
     Returns:
-        compiled, and if not the reason; the instruction sets built, available on this machine and in use; the number of
-        threads and whose they are.
+        Whether the kernels are compiled, and if not the reason; the instruction sets that are built, available on this
+        machine and in use; the number of threads and where they come from.
     """
     if library is None:
         return {"compiled": False, "reason": _error}
