@@ -10,9 +10,7 @@ SEQUENCES = 64
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("checkpoint", metavar="CHECKPOINT", help="folder of a run, or one of its .ckpt files")
     parser.add_argument("--html", metavar="FILE", help="file for a page about the network's attention and its neurons")
-    parser.add_argument(
-        "--lipschitz", action="store_true", help="bounds on the Lipschitz constant, and a measured value"
-    )
+    parser.add_argument("--lipschitz", action="store_true", help="Lipschitz constant: bounds and empirical value")
     parser.add_argument(
         "--data",
         metavar="DIR",
