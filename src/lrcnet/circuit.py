@@ -57,6 +57,8 @@ class Switches(NamedTuple):
         batch_first: whether the samples of the answer lie together in memory; (B, T, n) instead of (T, B, n) for the
             operators.
         check_dt: whether a negative dt is an error.
+        scaled: whether the letters that come along are stored values, which the backend multiplies by the units of
+            `LETTERS`; their gradients are those of the stored values.
     """
 
     saturated: bool = True
@@ -65,6 +67,7 @@ class Switches(NamedTuple):
     unfolds: int = 1
     batch_first: bool = False
     check_dt: bool = True
+    scaled: bool = False
 
 
 class ElastanceForm(NamedTuple):
@@ -118,6 +121,8 @@ class Letter(NamedTuple):
         nonnegative: whether the value is constrained to be >= 0.
         start: the initial value, unless `LiquidParameters.reset_parameters` draws one.
         reads_out: whether the letter only maps the output, so that no step needs it.
+        unit: the value that is stored as 1 by parametrisation="scaled", about the size of the letter's changes in
+            training; a power of two, so that no conversion rounds.
     """
 
     axes: str
@@ -126,6 +131,7 @@ class Letter(NamedTuple):
     nonnegative: bool = False
     start: float = 0.0
     reads_out: bool = False
+    unit: float = 1.0
 
     @property
     def always_there(self) -> bool:
@@ -143,15 +149,15 @@ class Letter(NamedTuple):
 
 
 LETTERS: dict[str, Letter] = {
-    "a": Letter("J m"),
-    "b": Letter("J m"),
-    "g": Letter("J m", nonnegative=True),
-    "k": Letter("J m"),
-    "g_l": Letter("m", nonnegative=True),
-    "e_l": Letter("m"),
-    "o": Letter("J m", _with_elastance),
-    "p": Letter("m", _with_elastance, option="bias"),
-    "k_eps": Letter("m", _with_width, nonnegative=True, start=1.0),
+    "a": Letter("J m", unit=8),
+    "b": Letter("J m", unit=8),
+    "g": Letter("J m", nonnegative=True, unit=4),
+    "k": Letter("J m", unit=2),
+    "g_l": Letter("m", nonnegative=True, unit=4),
+    "e_l": Letter("m", unit=2),
+    "o": Letter("J m", _with_elastance, unit=2),
+    "p": Letter("m", _with_elastance, option="bias", unit=4),
+    "k_eps": Letter("m", _with_width, nonnegative=True, start=1.0, unit=2),
     "input_scale": Letter("n", option="input_map", start=1.0),
     "input_shift": Letter("n", option="input_map"),
     "output_scale": Letter("m", option="output_map", start=1.0, reads_out=True),

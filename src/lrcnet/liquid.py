@@ -18,6 +18,7 @@ from lrcnet.circuit import ELASTANCES, LETTERS, Circuit, Elastance, Switches
 from lrcnet.constraints import CONSTRAINTS, Constrained, nonnegative, raw_from_value
 from lrcnet.errors import one_of, positive_size
 from lrcnet.tracing import compiling
+from lrcnet.units import convert_units
 
 __all__ = [
     "ELASTANCES",
@@ -42,8 +43,9 @@ __all__ = [
     "update_gate",
 ]
 
-Parametrisation = Literal["ab", "sigma-mu"]
+Parametrisation = Literal["scaled", "ab", "sigma-mu"]
 PARAMETRISATIONS: tuple[str, ...] = get_args(Parametrisation)
+"""The values of the option `parametrisation`; the first one is the default."""
 
 _FIELDS_AFTER_B = Circuit._fields[2:]
 # The fastest way to read them, but torch.compile cannot trace it.
@@ -163,14 +165,19 @@ class LiquidParameters(Constrained):
         elastance: "none", "asymmetric" or "symmetric".
         bias: whether the elastance has its bias p.
         input_map, output_map: whether there are the per-channel affine maps.
-        parametrisation: "ab" learns a and b, "sigma-mu" learns sigma = a and mu = -b / a: the same functions, but
-            different gradients.
+        parametrisation: the same functions, but different gradients. "ab" learns the letters themselves, and
+            "sigma-mu" sigma = a and mu = -b / a. "scaled" learns each letter in its unit (`LETTERS`), so that an
+            optimiser such as Adam, which moves all parameters by the same amount, moves them by a similar share.
         constraint: "clamp" or "softplus", how g, g_l and k_eps are kept >= 0.
+
+    State dicts of "scaled" and "ab" can be loaded into each other: the former has an entry `units`, see
+    `lrcnet.units`.
     """
 
     k: nn.Parameter
     output_scale: nn.Parameter | None
     output_shift: nn.Parameter | None
+    units: Tensor
 
     def __init__(
         self,
@@ -181,7 +188,7 @@ class LiquidParameters(Constrained):
         bias: bool = True,
         input_map: bool = True,
         output_map: bool = False,
-        parametrisation: str = "ab",
+        parametrisation: str = "scaled",
         constraint: str = "clamp",
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
@@ -206,6 +213,9 @@ class LiquidParameters(Constrained):
             tensor = torch.empty(letter.shape(input_size, hidden_size), device=device, dtype=dtype)
             self.register_parameter(self._names[name], nn.Parameter(tensor) if present else None)
         self.nonnegative_parameters = tuple(self._names[name] for name in self._present() if LETTERS[name].nonnegative)
+        if parametrisation == "scaled":
+            # For state dicts only: the computation takes the units from the table.
+            self.register_buffer("units", torch.empty(len(LETTERS), device=device, dtype=dtype))
         self.reset_parameters()
 
     @torch.no_grad()
@@ -245,10 +255,20 @@ class LiquidParameters(Constrained):
         """Return the letters that this network has."""
         return [name for name, stored in self._names.items() if getattr(self, stored) is not None]
 
+    def _unit(self, name: str) -> float:
+        """Return the value of a letter that this network stores as 1."""
+        letter = LETTERS[name]
+        # Under softplus the stored value of a conductance is no conductance.
+        raw = letter.nonnegative and self.constraint == "softplus"
+        return 1.0 if raw or self.parametrisation != "scaled" else letter.unit
+
+    def _own_units(self) -> dict[str, float]:
+        return {name: self._unit(name) for name in LETTERS}
+
     def slopes_and_offsets(self) -> tuple[Tensor, Tensor]:
         """Return a and b, whichever parametrisation they are stored in."""
-        slope, offset = getattr(self, self._names["a"]), getattr(self, self._names["b"])
-        return slope, offset if self.parametrisation == "ab" else -slope * offset
+        slope, offset = self.letter("a"), self.letter("b")
+        return slope, -slope * offset if self.parametrisation == "sigma-mu" else offset
 
     def values(self) -> Circuit:
         """Return the circuit as differentiable tensors, constraints applied: the values that forward computes with."""
@@ -256,17 +276,29 @@ class LiquidParameters(Constrained):
         return Circuit(a, b, *[self.letter(name) for name in _FIELDS_AFTER_B])
 
     def letter(self, name: str) -> Any:
-        """Return one letter other than a and b, constraints applied; None if this network does not have it."""
-        stored = getattr(self, self._names[name])
-        return nonnegative(stored, self.constraint) if stored is not None and LETTERS[name].nonnegative else stored
+        """Return one letter, constraints and unit applied; None if this network does not have it.
+
+        For a and b, call `slopes_and_offsets`: here they are sigma and mu if that is how they are stored.
+        """
+        stored, unit = getattr(self, self._names[name]), self._unit(name)
+        if stored is None:
+            return None
+        value = nonnegative(stored, self.constraint) if LETTERS[name].nonnegative else stored
+        return value if unit == 1 else value * unit
+
+    def kernel_scales(self) -> bool:
+        """Return whether `values_for_kernel` leaves it to a backend to multiply by the units."""
+        return (
+            self.parametrisation == "scaled" and self.constraint == "clamp" and "parametrizations" not in self._modules
+        )
 
     def values_for_kernel(self) -> Circuit:
-        """Return the circuit as a backend takes it: unclamped if a clamp is the constraint, which a backend applies."""
+        """Return the circuit as a backend takes it: as it is stored, if a backend applies its constraint and units."""
         if self.constraint != "clamp" or "parametrizations" in self._modules:
             return self.values()
         # Not by attributes: nn.Module's look-up is slow enough to be seen in a single step.
         stored: Mapping[str, Any] = self._parameters
-        if self.parametrisation == "ab":
+        if self.parametrisation != "sigma-mu":
             return Circuit._make([stored[name] for name in Circuit._fields] if compiling() else _all_letters(stored))
         return Circuit(*self.slopes_and_offsets(), *[stored[name] for name in _FIELDS_AFTER_B])
 
@@ -310,4 +342,17 @@ class LiquidParameters(Constrained):
         if self.parametrisation == "sigma-mu":
             new["b"] = centre_of(new["a"], new["b"])
         for name, value in new.items():
-            getattr(self, self._names[name]).copy_(value)
+            getattr(self, self._names[name]).copy_(value / self._unit(name))
+        if self.parametrisation == "scaled":
+            # Here, because after to_empty() they are as arbitrary as the parameters.
+            self.units.copy_(self.units.new_tensor(list(self._own_units().values())))
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
+        """Load values in any units, converted to this network's own; its `units` do not change."""
+        scaled, error_messages = self.parametrisation == "scaled", rest[-1]
+        try:
+            convert_units(state_dict, prefix, self._names, self._own_units(), has_entry=scaled)
+        except ValueError as error:
+            error_messages.append(str(error))
+            return
+        super()._load_from_state_dict(state_dict, prefix, *rest)

@@ -87,7 +87,7 @@ class LRCField(nn.Module):
         *,
         elastance: Elastance = "symmetric",
         saturated: bool = True,
-        parametrisation: Parametrisation = "ab",
+        parametrisation: Parametrisation = "scaled",
         constraint: Constraint = "clamp",
         backend: BackendChoice = "auto",
     ) -> None:

@@ -11,7 +11,7 @@ from lrcnet.cells.base import GatesByName, ODECell, states_before
 from lrcnet.circuit import ELASTANCES, SLOPE, Switches
 from lrcnet.errors import one_of
 from lrcnet.kernels import Backend
-from lrcnet.liquid import Circuit, Currents, LiquidParameters
+from lrcnet.liquid import PARAMETRISATIONS, Circuit, Currents, LiquidParameters
 from lrcnet.solvers import SOLVERS, STAGED, ExplicitRungeKutta
 from lrcnet.tracing import values_are_readable
 
@@ -27,7 +27,7 @@ class LiquidCell(LiquidParameters, ODECell):
     """dh/dt = eps(w) * (-F(f) h + U(u) e_l), Eqs. 1-5; a named model is this with some switches fixed.
 
     A fused kernel is used in one way only: `_select` returns the backend that serves a call, or None for the plain
-    loop, and the backend gets `values_for_kernel()` and the switches.
+    loop, and the backend gets `values_for_kernel()` and `switches(for_kernel=True)`.
 
     Args:
         input_size: n, may be 0.
@@ -63,7 +63,7 @@ class LiquidCell(LiquidParameters, ODECell):
         negative_dt: str = "error",
         input_map: bool = True,
         output_map: bool = False,
-        parametrisation: str = "ab",
+        parametrisation: str = "scaled",
         constraint: str = "clamp",
         backend: str = "auto",
     ) -> None:
@@ -85,8 +85,11 @@ class LiquidCell(LiquidParameters, ODECell):
         self.set_solver(solver, self.default_unfolds if unfolds is None else unfolds, negative_dt)
         self.backend = one_of("backend", backend, kernels.CHOICES)
 
-    def switches(self, *, solver: str | None = None, batch_first: bool = False) -> Switches:
-        """Return the switches of this model, with another solver if one is given."""
+    def switches(self, *, solver: str | None = None, batch_first: bool = False, for_kernel: bool = False) -> Switches:
+        """Return the switches of this model, with another solver if one is given.
+
+        They belong to the circuit `values()`, or to `values_for_kernel()` if `for_kernel`.
+        """
         # By position: this runs at every step of a stream.
         return Switches(
             self.saturated,
@@ -95,6 +98,7 @@ class LiquidCell(LiquidParameters, ODECell):
             self.unfolds if solver is None else 1,
             batch_first,
             self.negative_dt != "allow",
+            for_kernel and self.kernel_scales(),
         )
 
     def input_terms(self, values: Circuit, x: Tensor) -> Currents:
@@ -104,7 +108,7 @@ class LiquidCell(LiquidParameters, ODECell):
         return liquid.split(values, terms, h, self.switches())
 
     def read_out(self, h: Tensor) -> Tensor:
-        return liquid.affine(h, self.output_scale, self.output_shift) if self.maps_output else h
+        return liquid.affine(h, self.letter("output_scale"), self.letter("output_shift")) if self.maps_output else h
 
     def gates(self, x: Tensor, h: Tensor, states: Tensor, batch_major: bool) -> GatesByName:
         circuit, before = self.values(), states_before(h, states)
@@ -140,7 +144,7 @@ class LiquidCell(LiquidParameters, ODECell):
         return self._select(x, switches) if self._select_for_stages(x) is None else None
 
     def _scan(self, x: Tensor, h: Tensor, dt: float | Tensor, batch_major: bool) -> Tensor:
-        switches = self.switches(batch_first=batch_major)
+        switches = self.switches(batch_first=batch_major, for_kernel=True)
         backend = self._select_for_scan(x, switches)
         if backend is None:
             return super()._scan(x, h, dt, batch_major)
@@ -150,7 +154,7 @@ class LiquidCell(LiquidParameters, ODECell):
     def _scan_with_gates(
         self, x: Tensor, h: Tensor, dt: float | Tensor, batch_major: bool
     ) -> tuple[Tensor, GatesByName]:
-        switches = self.switches(batch_first=batch_major)
+        switches = self.switches(batch_first=batch_major, for_kernel=True)
         backend = self._select_for_scan(x, switches)
         if backend is None:
             return super()._scan_with_gates(x, h, dt, batch_major)
@@ -184,7 +188,7 @@ class LiquidCell(LiquidParameters, ODECell):
         sequence = x.unsqueeze(0)
         if self._select_for_stages(sequence) is not None:
             return self._stepper(sequence)(0, h, dt)
-        switches = self.switches()
+        switches = self.switches(for_kernel=True)
         backend = self._select(x, switches)
         if backend is None:
             return super()._step(x, h, dt)
@@ -201,7 +205,7 @@ class LiquidCell(LiquidParameters, ODECell):
         """
         if self.input_size:
             raise ValueError(f"bind_derivative needs a cell of no inputs, but this one has {self.input_size}")
-        nothing, switches = self.k.new_empty(1, 0), self.switches(solver=SLOPE)
+        nothing, switches = self.k.new_empty(1, 0), self.switches(solver=SLOPE, for_kernel=True)
         backend = self._select(nothing, switches)
         circuit = None if backend is None else self.values_for_kernel()
 
@@ -233,14 +237,15 @@ class LiquidCell(LiquidParameters, ODECell):
         """
         if self.backend == "reference":
             return None
-        switches = self.switches()
+        switches = self.switches(for_kernel=True)
         backend = kernels.find(x, switches)
         return None if backend is None else backend.step(self.values_for_kernel(), switches, x, h, dt)
 
     def extra_repr(self) -> str:
+        stored = "" if self.parametrisation == PARAMETRISATIONS[0] else f"parametrisation={self.parametrisation!r}, "
         return (
             f"{self.input_size}, {self.hidden_size}, elastance={self.elastance!r}, solver={self.solver!r}, "
-            f"unfolds={self.unfolds}, backend={self.backend!r}"
+            f"unfolds={self.unfolds}, {stored}backend={self.backend!r}"
         )
 
 

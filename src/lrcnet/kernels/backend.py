@@ -5,7 +5,8 @@
     dh/dt = eps(w) (-F(f) h + U(u) e_l),  y = [h, input_scale x + input_shift]
 
 A backend constrains by itself: values of g, g_l and k_eps below 0 count as 0, and their gradient passes if a descent
-step would raise them. It ignores the output map. The plain loop of `lrcnet.cells` is the specification; a backend's
+step would raise them. If `switches.scaled`, it multiplies each letter by its unit in `lrcnet.circuit.LETTERS` first. It
+ignores the output map. The plain loop of `lrcnet.cells` is the specification; a backend's
 error against float64 truth is at most twice the plain float32 loop's, three times for gradients.
 
 Axes: T time, B batch, n inputs, m hidden units.

@@ -108,7 +108,7 @@ class CPUBackend(Backend):
         return out
 
     def derivative(self, circuit: Circuit, switches: Switches, x: Tensor, h: Tensor) -> Tensor:
-        switches = Switches(switches.saturated, switches.elastance, SLOPE)
+        switches = Switches(switches.saturated, switches.elastance, SLOPE, scaled=switches.scaled)
         if torch.is_grad_enabled() or dispatcher_needed():
             slopes, _ = self.scan(circuit, switches, x.unsqueeze(0), h, 1.0)
             return slopes[0]

@@ -3,6 +3,7 @@
 Axes: T time, B batch, n inputs, m hidden units, K unfoldings. x is (T, B, n), or (B, T, n) if batch_first.
 """
 
+from array import array
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
@@ -21,6 +22,13 @@ SOLVER_CODES = {name: code for code, name in enumerate((*FUSED_SOLVERS, SLOPE))}
 TENSORS = ("x", "h0", "dt", *STEP_LETTERS)
 """The tensors of a problem in the operators' order; its numbers follow: dt_value, then the switches."""
 _LETTERS, _TENSORS = len(STEP_LETTERS), len(TENSORS)
+
+# scaled -> the unit of each step letter. C++ reads them from this memory as a `Letters<double>`: one address costs a
+# step less than eleven numbers.
+_UNITS = {
+    False: array("d", [1.0] * _LETTERS),
+    True: array("d", [LETTERS[name].unit for name in STEP_LETTERS]),
+}
 
 
 class Problem(NamedTuple):
@@ -116,7 +124,7 @@ class Arguments:
 
 
 def model_arguments(circuit: Circuit, switches: Switches, x: Tensor, inputs: int, units: int) -> tuple[int, ...]:
-    """Check the step letters and return the arguments that describe the network: switches, sizes, addresses.
+    """Check the step letters and return the arguments that describe the network: switches, units, sizes, addresses.
 
     C reads from these addresses: a wrong size must not get any further than this.
     """
@@ -130,7 +138,7 @@ def model_arguments(circuit: Circuit, switches: Switches, x: Tensor, inputs: int
 
 @cache
 def _plan(switches: Switches) -> tuple[tuple[int, ...], Callable[..., tuple[int, ...] | None]]:
-    """Return the codes of the switches, and the function that checks the letters and returns their addresses.
+    """Return the codes of the switches with the units' address, and the function that checks and locates the letters.
 
     That function takes a circuit, the dtype and a shape for each of "J m", "m" and "n". It returns None if a letter is
     not as it must be on the CPU, and address 0 for one that is absent or that the switches do not use. It is written
@@ -157,6 +165,7 @@ def read_addresses(circuit, dtype, {", ".join(shapes.values())}):
         ELASTANCE_CODES[switches.elastance],
         SOLVER_CODES[switches.solver],
         switches.unfolds,
+        _UNITS[switches.scaled].buffer_info()[0],
     )
     return codes, namespace["read_addresses"]
 

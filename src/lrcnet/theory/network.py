@@ -197,7 +197,7 @@ def _readout_of(readout: Readout, cell: Cell) -> tuple[Tensor, Tensor]:
     if matrix.dim() != 2 or matrix.shape[1] != m or not matrix.shape[0]:
         raise ValueError(f"the readout must have shape (K, {m}), K at least 1, but has {tuple(matrix.shape)}")
     if isinstance(cell, LiquidCell) and cell.output_scale is not None and cell.output_shift is not None:
-        matrix, offset = matrix * cell.output_scale, offset + matrix @ cell.output_shift
+        matrix, offset = matrix * cell.letter("output_scale"), offset + matrix @ cell.letter("output_shift")
     return matrix, offset
 
 

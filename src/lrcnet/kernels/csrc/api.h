@@ -32,6 +32,7 @@ struct Problem {
   std::int64_t dt_time, dt_batch;
   double dt_value;  // used where dt is null
   Letters<const void*> letters;
+  const Letters<double>* units;  // what a stored number of each letter is multiplied by; powers of two
   void* states;
   std::int64_t state_time, state_batch;
   void* saved;  // (T, K, B, planes, m) or null; planes as saved_planes() counts them
@@ -42,7 +43,7 @@ struct Gradients {
   std::int64_t time, batch, unit;
   void *x, *h0, *dt;  // null for x or dt if that gradient is not wanted; x is (B, T, n) or (T, B, n), strides below
   std::int64_t x_time, x_batch, dt_time, dt_batch;
-  Letters<void*> letters;  // null where the network does not have the letter
+  Letters<void*> letters;  // of the stored numbers; null where the network does not have the letter
 };
 
 // F, U, then w with an elastance, then the state before the unfolding unless it is simply the last output.

@@ -253,25 +253,32 @@ struct Backward {
   // The gradient of max(v, 0) as the library defines it: it passes if v >= 0, or if a descent step would raise v.
   static T through_constraint(T gradient, T value) { return value >= T(0) || gradient < T(0) ? gradient : T(0); }
 
-  static void write_gradient(void* into, const T* from, const void* constraint, index_t count) {
+  // The gradient of a stored number is its letter's, times the unit.
+  static void write_gradient(void* into, const T* from, double unit, const void* constraint, index_t count) {
     if (!into) return;
-    for (index_t i = 0; i < count; ++i)
+    const T times = static_cast<T>(unit);
+    for (index_t i = 0; i < count; ++i) {
+      const T gradient = from[i] * times;
       static_cast<T*>(into)[i] =
-          constraint ? through_constraint(from[i], static_cast<const T*>(constraint)[i]) : from[i];
+          constraint ? through_constraint(gradient, static_cast<const T*>(constraint)[i]) : gradient;
+    }
   }
 
   void write_row_gradients(const T* packed, index_t first, index_t count) const {
     T *a = static_cast<T*>(gradients.letters.a), *b = static_cast<T*>(gradients.letters.b),
       *g = static_cast<T*>(gradients.letters.g), *k = static_cast<T*>(gradients.letters.k);
+    const Letters<double>& units = *problem.units;
+    const T a_unit = static_cast<T>(units.a), b_unit = static_cast<T>(units.b), g_unit = static_cast<T>(units.g),
+            k_unit = static_cast<T>(units.k);
     for (index_t j = 0; j < count; ++j)
       for (index_t v = 0; v < sizes.vectors; ++v) {
         const T* from = packed + (j * sizes.vectors + v) * kPlanes * W;
         const index_t at = (first + j) * sizes.m + v * W, here = sizes.m - v * W;
-        store_part(a + at, load(from + kA * W), here);
-        store_part(b + at, load(from + kB * W), here);
-        store_part(k + at, load(from + kK * W), here);
+        store_part(a + at, load(from + kA * W) * a_unit, here);
+        store_part(b + at, load(from + kB * W) * b_unit, here);
+        store_part(k + at, load(from + kK * W) * k_unit, here);
         for (index_t l = 0; l < smaller(W, here); ++l)
-          g[at + l] = through_constraint(from[kG * W + l], static_cast<const T*>(problem.letters.g)[at + l]);
+          g[at + l] = through_constraint(from[kG * W + l] * g_unit, static_cast<const T*>(problem.letters.g)[at + l]);
       }
   }
 
@@ -281,21 +288,22 @@ struct Backward {
       for (std::size_t i = 0; i < all.count; ++i) all.first[i] += sums[part].first[i];
     write_row_gradients(all.state, 0, sizes.m);
     write_row_gradients(all.input, sizes.m, sizes.n);
-    write_gradient(gradients.letters.g_l, all.g_l, problem.letters.g_l, sizes.m);
-    write_gradient(gradients.letters.p, all.p, nullptr, sizes.m);
+    const Letters<void*>& to = gradients.letters;
+    const Letters<double>& units = *problem.units;
+    write_gradient(to.g_l, all.g_l, units.g_l, problem.letters.g_l, sizes.m);
+    write_gradient(to.p, all.p, units.p, nullptr, sizes.m);
     for (int letter = 0; letter < kUnitLetters; ++letter) {
       const void* constraint = kUnit[letter].nonnegative ? problem.letters.*kUnit[letter].value : nullptr;
-      write_gradient(gradients.letters.*kUnit[letter].gradient, all.unit[letter], constraint, sizes.m);
+      write_gradient(to.*kUnit[letter].gradient, all.unit[letter], units.*kUnit[letter].unit, constraint, sizes.m);
     }
-    write_gradient(gradients.letters.input_scale, all.scale, nullptr, sizes.n);
-    write_gradient(gradients.letters.input_shift, all.shift, nullptr, sizes.n);
-    for (index_t j = 0; gradients.letters.o && j < sizes.m + sizes.n; ++j) {
-      T* row = static_cast<T*>(gradients.letters.o) + j * sizes.m;
-      const std::size_t bytes = static_cast<std::size_t>(sizes.m) * sizeof(T);
+    write_gradient(to.input_scale, all.scale, units.input_scale, nullptr, sizes.n);
+    write_gradient(to.input_shift, all.shift, units.input_shift, nullptr, sizes.n);
+    for (index_t j = 0; to.o && j < sizes.m + sizes.n; ++j) {
+      T* row = static_cast<T*>(to.o) + j * sizes.m;
       if (elastic)
-        std::memcpy(row, all.o + j * sizes.m_padded, bytes);
+        write_gradient(row, all.o + j * sizes.m_padded, units.o, nullptr, sizes.m);
       else
-        std::memset(row, 0, bytes);
+        std::memset(row, 0, static_cast<std::size_t>(sizes.m) * sizeof(T));
     }
   }
 

@@ -75,6 +75,7 @@ void read_model(Reader& reader, Problem& problem) {
   problem.elastance = static_cast<int>(reader.integer());
   problem.solver = static_cast<int>(reader.integer());
   problem.K = reader.integer();
+  problem.units = static_cast<const lrcnet::Letters<double>*>(reader.address());
   problem.n = reader.integer();
   problem.m = reader.integer();
   problem.letters.each([&reader](const void*& letter) { letter = reader.address(); });

@@ -1,4 +1,5 @@
-// The parameters, packed, padded and constrained once per call and shared by all threads; and how work is divided.
+// The parameters, times their units, packed, padded and constrained once per call and shared by all threads; and how
+// work is divided.
 #pragma once
 
 #include <cstdlib>
@@ -89,13 +90,13 @@ struct Prepared {
     scale = arena.take<T>(sizes.n_padded), shift = arena.take<T>(sizes.n_padded);
   }
 
-  static void copy_padded(T* to, const void* from, index_t count, index_t padded_count, T missing) {
-    const T* source = static_cast<const T*>(from);
-    for (index_t i = 0; i < padded_count; ++i) to[i] = i < count ? (source ? source[i] : missing) : T(0);
+  static void copy_padded(T* to, const void* from, double unit, index_t count, index_t padded_count, T missing) {
+    const T *source = static_cast<const T*>(from), times = static_cast<T>(unit);
+    for (index_t i = 0; i < padded_count; ++i) to[i] = i < count ? (source ? source[i] * times : missing) : T(0);
   }
 
-  static void copy_nonnegative(T* to, const void* from, index_t count, index_t padded_count) {
-    copy_padded(to, from, count, padded_count, T(0));
+  static void copy_nonnegative(T* to, const void* from, double unit, index_t count, index_t padded_count) {
+    copy_padded(to, from, unit, count, padded_count, T(0));
     for (index_t i = 0; i < count; ++i)
       if (to[i] < T(0)) to[i] = 0;
   }
@@ -106,31 +107,32 @@ struct Prepared {
   }
 
   void fill(const Problem& problem, Sizes sizes, bool backward) {
-    const T *a = static_cast<const T*>(problem.letters.a), *b = static_cast<const T*>(problem.letters.b),
-            *g = static_cast<const T*>(problem.letters.g), *k = static_cast<const T*>(problem.letters.k),
-            *weights = static_cast<const T*>(problem.letters.o);
-    pack_rows(state, backward, a, b, g, k, 0, sizes.m, sizes.m, state_packed, state_bounds);
-    pack_rows(input, backward, a, b, g, k, sizes.m, sizes.n, sizes.m, input_packed, input_bounds);
-    copy_nonnegative(g_l, problem.letters.g_l, sizes.m, sizes.m_padded);
-    copy_padded(p, problem.letters.p, sizes.m, sizes.m_padded, T(0));
+    const Letters<const void*>& letters = problem.letters;
+    const Letters<double>& units = *problem.units;
+    pack_rows(state, backward, letters, units, 0, sizes.m, sizes.m, state_packed, state_bounds);
+    pack_rows(input, backward, letters, units, sizes.m, sizes.n, sizes.m, input_packed, input_bounds);
+    copy_nonnegative(g_l, letters.g_l, units.g_l, sizes.m, sizes.m_padded);
+    copy_padded(p, letters.p, units.p, sizes.m, sizes.m_padded, T(0));
     for (int letter = 0; letter < kUnitLetters; ++letter) {
-      const void* value = problem.letters.*kUnit[letter].value;
+      const void* value = letters.*kUnit[letter].value;
+      const double times = units.*kUnit[letter].unit;
       if (kUnit[letter].nonnegative)
-        copy_nonnegative(unit[letter], value, sizes.m, sizes.m_padded);
+        copy_nonnegative(unit[letter], value, times, sizes.m, sizes.m_padded);
       else
-        copy_padded(unit[letter], value, sizes.m, sizes.m_padded, T(0));
+        copy_padded(unit[letter], value, times, sizes.m, sizes.m_padded, T(0));
     }
-    copy_padded(scale, problem.letters.input_scale, sizes.n, sizes.n_padded, T(1));
-    copy_padded(shift, problem.letters.input_shift, sizes.n, sizes.n_padded, T(0));
+    copy_padded(scale, letters.input_scale, units.input_scale, sizes.n, sizes.n_padded, T(1));
+    copy_padded(shift, letters.input_shift, units.input_shift, sizes.n, sizes.n_padded, T(0));
     if (problem.elastance == lrcnet::kNone) return;
+    const T *weights = static_cast<const T*>(letters.o), times = static_cast<T>(units.o);
     for (index_t j = 0; j < sizes.m + sizes.n; ++j)
-      copy_padded(o + j * sizes.m_padded, weights + j * sizes.m, sizes.m, sizes.m_padded, T(0));
+      copy_padded(o + j * sizes.m_padded, weights + j * sizes.m, units.o, sizes.m, sizes.m_padded, T(0));
     if (!backward) return;
     for (index_t i = 0; i < sizes.m; ++i) {
       for (index_t j = 0; j < sizes.m_padded; ++j)
-        o_t_state[i * sizes.m_padded + j] = j < sizes.m ? weights[j * sizes.m + i] : T(0);
+        o_t_state[i * sizes.m_padded + j] = j < sizes.m ? weights[j * sizes.m + i] * times : T(0);
       for (index_t j = 0; j < sizes.n_padded; ++j)
-        o_t_input[i * sizes.n_padded + j] = j < sizes.n ? weights[(sizes.m + j) * sizes.m + i] : T(0);
+        o_t_input[i * sizes.n_padded + j] = j < sizes.n ? weights[(sizes.m + j) * sizes.m + i] * times : T(0);
     }
   }
 };

@@ -28,12 +28,13 @@ enum { kEl, kKEps, kUnitLetters };
 struct UnitLetter {
   const void* Letters<const void*>::* value;
   void* Letters<void*>::* gradient;
+  double Letters<double>::* unit;
   bool nonnegative;  // values below 0 count as 0
 };
 
 constexpr UnitLetter kUnit[kUnitLetters] = {
-    {&Letters<const void*>::e_l, &Letters<void*>::e_l, false},
-    {&Letters<const void*>::k_eps, &Letters<void*>::k_eps, true},
+    {&Letters<const void*>::e_l, &Letters<void*>::e_l, &Letters<double>::e_l, false},
+    {&Letters<const void*>::k_eps, &Letters<void*>::k_eps, &Letters<double>::k_eps, true},
 };
 
 // eps(w) and its derivatives by w and by k_eps.

@@ -7,11 +7,32 @@
 
 namespace {
 
+// The letters' units, arranged so that most of them are applied to one number per row or step instead of to each
+// weight. Dividing by a power of two is exact, and in x a + b only one product can be rounded if b's unit is left to the
+// end, whatever the compiler fuses.
+template <class T>
+struct StepUnits {
+  T a_over_b, b, g, k, o, p, g_l_over_g, g_l_over_k, scale_over_shift, one_over_shift, shift;
+
+  explicit StepUnits(const Letters<double>& of)
+      : a_over_b(static_cast<T>(of.a / of.b)),
+        b(static_cast<T>(of.b)),
+        g(static_cast<T>(of.g)),
+        k(static_cast<T>(of.k)),
+        o(static_cast<T>(of.o)),
+        p(static_cast<T>(of.p)),
+        g_l_over_g(static_cast<T>(of.g_l / of.g)),
+        g_l_over_k(static_cast<T>(of.g_l / of.k)),
+        scale_over_shift(static_cast<T>(of.input_scale / of.input_shift)),
+        one_over_shift(static_cast<T>(1 / of.input_shift)),
+        shift(static_cast<T>(of.input_shift)) {}
+};
+
 // Adds rows [first, first + count) of a, b, g, k, o to N vectors of f, u, w, from unit i on; `here` units remain from
-// there.
+// there. f is counted in the unit of g, u in that of k.
 template <class T, int N, bool Elastic>
-LRCNET_INLINE void add_rows(const Problem& problem, index_t first, index_t count, const T* y, index_t i, index_t here,
-                            T* f, T* u, T* w) {
+LRCNET_INLINE void add_rows(const Problem& problem, const StepUnits<T>& units, index_t first, index_t count, const T* y,
+                            index_t i, index_t here, T* f, T* u, T* w) {
   constexpr index_t W = kLanes<T>;
   const index_t m = problem.m, at = first * m + i;
   const T *a = static_cast<const T*>(problem.letters.a) + at, *b = static_cast<const T*>(problem.letters.b) + at,
@@ -22,38 +43,40 @@ LRCNET_INLINE void add_rows(const Problem& problem, index_t first, index_t count
   // Only the last vector of a row can be partial, and it comes alone.
   const auto take = [here](const T* from) { return N == 1 ? load_part(from, here) : load(from); };
   for (index_t j = 0; j < count; ++j) {
-    const T yj = y[j];
+    const T y_synapse = y[j] * -units.a_over_b, y_elastance = y[j] * units.o;
     Vec<T> s[N];
-    for (int v = 0; v < N; ++v) s[v] = take(a + j * m + v * W) * -yj - take(b + j * m + v * W);
+    for (int v = 0; v < N; ++v) s[v] = (take(a + j * m + v * W) * y_synapse - take(b + j * m + v * W)) * units.b;
     sigmoid_of_minus<T, true, N>(s);
     for (int v = 0; v < N; ++v) {
       const Vec<T> gv = take(g + j * m + v * W);
       f_sum[v] += (gv < T(0) ? Vec<T>{} : gv) * s[v];
       u_sum[v] += take(k + j * m + v * W) * s[v];
-      if (Elastic) w_sum[v] += take(o + j * m + v * W) * yj;
+      if (Elastic) w_sum[v] += take(o + j * m + v * W) * y_elastance;
     }
   }
   for (int v = 0; v < N; ++v) store(f + v * W, f_sum[v]), store(u + v * W, u_sum[v]), store(w + v * W, w_sum[v]);
 }
 
 template <class T, bool Elastic>
-void add_all_rows(const Problem& problem, index_t first, index_t count, const T* y, T* f, T* u, T* w) {
+void add_all_rows(const Problem& problem, const StepUnits<T>& units, index_t first, index_t count, const T* y, T* f,
+                  T* u, T* w) {
   constexpr index_t W = kLanes<T>;
   index_t i = 0;
   for (; i + 4 * W <= problem.m; i += 4 * W)
-    add_rows<T, 4, Elastic>(problem, first, count, y, i, problem.m - i, f + i, u + i, w + i);
+    add_rows<T, 4, Elastic>(problem, units, first, count, y, i, problem.m - i, f + i, u + i, w + i);
   for (; i + 2 * W <= problem.m; i += 2 * W)
-    add_rows<T, 2, Elastic>(problem, first, count, y, i, problem.m - i, f + i, u + i, w + i);
+    add_rows<T, 2, Elastic>(problem, units, first, count, y, i, problem.m - i, f + i, u + i, w + i);
   for (; i < problem.m; i += W)
-    add_rows<T, 1, Elastic>(problem, first, count, y, i, problem.m - i, f + i, u + i, w + i);
+    add_rows<T, 1, Elastic>(problem, units, first, count, y, i, problem.m - i, f + i, u + i, w + i);
 }
 
-// The unit letters of the vector of units that starts at i, constrained.
+// The unit letters of the vector of units that starts at i, times their units and constrained.
 template <class T>
 LRCNET_INLINE void load_unit_letters(const Problem& problem, index_t i, Vec<T> (&unit)[kUnitLetters]) {
   for (int letter = 0; letter < kUnitLetters; ++letter) {
     const T* values = static_cast<const T*>(problem.letters.*kUnit[letter].value);
-    const Vec<T> value = values ? load_part(values + i, problem.m - i) : Vec<T>{};
+    const T times = static_cast<T>(problem.units->*kUnit[letter].unit);
+    const Vec<T> value = values ? load_part(values + i, problem.m - i) * times : Vec<T>{};
     unit[letter] = kUnit[letter].nonnegative ? (value < T(0) ? Vec<T>{} : value) : value;
   }
 }
@@ -68,20 +91,23 @@ void step_batch(const Problem& problem, const T* h, T* out, T* scratch) {
   T *state = scratch, *inputs = state + m_padded, *sums = inputs + 3 * m_padded, *y = sums + 3 * m_padded;
   const T *scale = static_cast<const T*>(problem.letters.input_scale),
           *shift = static_cast<const T*>(problem.letters.input_shift);
+  const StepUnits<T> units(*problem.units);
   const auto add = [&](index_t first, index_t count, const T* from, T* to) {
-    (problem.elastance == kNone ? add_all_rows<T, false> : add_all_rows<T, true>)(problem, first, count, from, to,
-                                                                                  to + m_padded, to + 2 * m_padded);
+    (problem.elastance == kNone ? add_all_rows<T, false> : add_all_rows<T, true>)(
+        problem, units, first, count, from, to, to + m_padded, to + 2 * m_padded);
   };
   for (index_t b = 0; b < problem.B; ++b) {
     const T* x = static_cast<const T*>(problem.x) + b * problem.x_batch;
     for (index_t j = 0; j < n; ++j)
-      y[j] = x[j * problem.x_channel] * (scale ? scale[j] : T(1)) + (shift ? shift[j] : T(0));
+      y[j] = (x[j * problem.x_channel] * (scale ? scale[j] * units.scale_over_shift : units.one_over_shift) +
+              (shift ? shift[j] : T(0))) *
+             units.shift;
     for (index_t i = 0; i < m_padded; i += W) {
       const Vec<T> g_l = load_part(static_cast<const T*>(problem.letters.g_l) + i, m - i);
       const Vec<T> leak = g_l < T(0) ? Vec<T>{} : g_l;
-      store(inputs + i, leak), store(inputs + m_padded + i, leak);
+      store(inputs + i, leak * units.g_l_over_g), store(inputs + m_padded + i, leak * units.g_l_over_k);
       store(inputs + 2 * m_padded + i,
-            problem.letters.p ? load_part(static_cast<const T*>(problem.letters.p) + i, m - i) : Vec<T>{});
+            problem.letters.p ? load_part(static_cast<const T*>(problem.letters.p) + i, m - i) * units.p : Vec<T>{});
       store(state + i, h ? load_part(h + b * m + i, m - i) : Vec<T>{});
     }
     add(m, n, y, inputs);
@@ -89,7 +115,7 @@ void step_batch(const Problem& problem, const T* h, T* out, T* scratch) {
       std::memcpy(sums, inputs, static_cast<std::size_t>(3 * m_padded) * sizeof(T));
       add(0, m, state, sums);
       for (index_t i = 0; i < m_padded; i += W) {
-        Vec<T> f = load(sums + i), u = load(sums + m_padded + i);
+        Vec<T> f = load(sums + i) * units.g, u = load(sums + m_padded + i) * units.k;
         Vec<T> unit[kUnitLetters];
         load_unit_letters<T>(problem, i, unit);
         store(state + i, advance<T>(switches, load(state + i), substep<T>(problem, 0, b), f, u,

@@ -3,6 +3,7 @@
 // rows, which do not depend on the state, for the points of a block of steps at once.
 #pragma once
 
+#include "api.h"
 #include "math.h"
 
 namespace {
@@ -27,10 +28,14 @@ LRCNET_INLINE T magnitude(T v) {
   return v < T(0) ? -v : v;
 }
 
-// Packs rows [first, first + count) of the (rows, m) matrices a, b, g, k.
+// Packs rows [first, first + count) of the (rows, m) matrices a, b, g, k, each times its unit.
 template <class T>
-void pack_rows(Rows<T>& rows, bool row_major, const T* a, const T* b, const T* g, const T* k, index_t first,
-               index_t count, index_t m, T* packed, T* bounds) {
+void pack_rows(Rows<T>& rows, bool row_major, const lrcnet::Letters<const void*>& letters,
+               const lrcnet::Letters<double>& units, index_t first, index_t count, index_t m, T* packed, T* bounds) {
+  const T *a = static_cast<const T*>(letters.a), *b = static_cast<const T*>(letters.b),
+          *g = static_cast<const T*>(letters.g), *k = static_cast<const T*>(letters.k);
+  const T a_unit = static_cast<T>(units.a), b_unit = static_cast<T>(units.b), g_unit = static_cast<T>(units.g),
+          k_unit = static_cast<T>(units.k);
   constexpr index_t W = kLanes<T>;
   const index_t vectors = padded<T>(m) / W;
   for (index_t j = 0; j < count; ++j) {
@@ -39,12 +44,12 @@ void pack_rows(Rows<T>& rows, bool row_major, const T* a, const T* b, const T* g
     for (index_t v = 0; v < vectors; ++v) {
       T* to = packed + (row_major ? j * vectors + v : v * count + j) * kPlanes * W;
       const index_t here = m - v * W, at = row + v * W;
-      const Vec<T> av = -load_part(a + at, here), bv = -load_part(b + at, here);
-      const Vec<T> gv = load_part(g + at, here);
+      const Vec<T> av = load_part(a + at, here) * -a_unit, bv = load_part(b + at, here) * -b_unit;
+      const Vec<T> gv = load_part(g + at, here) * g_unit;
       store(to + kA * W, av);
       store(to + kB * W, bv);
       store(to + kG * W, gv < T(0) ? Vec<T>{} : gv);
-      store(to + kK * W, load_part(k + at, here));
+      store(to + kK * W, load_part(k + at, here) * k_unit);
       a_most = absolute<T>(av) > a_most ? absolute<T>(av) : a_most;
       b_most = absolute<T>(bv) > b_most ? absolute<T>(bv) : b_most;
       // A maximum ignores a NaN; a sum keeps it. The NaN makes the bound fail, which selects the clamping path: that
