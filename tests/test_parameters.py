@@ -15,7 +15,7 @@ def count(module: torch.nn.Module) -> int:
 
 
 def test_initial_values_are_those_of_the_release() -> None:
-    c = LiquidParameters(40, 60, output_map=True, dtype=torch.float64).circuit()
+    c = LiquidParameters(40, 60, output_map=True, init="paper", dtype=torch.float64).circuit()
     centre = -c["b"] / c["a"]
     for values, low, high in (
         (c["a"], 3, 8),

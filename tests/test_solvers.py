@@ -18,7 +18,7 @@ FIXED = [name for name in SOLVERS if name != "dopri5"]
 def held_cell(solver: str, unfolds: int) -> tuple[lrcnet.LRCCell, torch.Tensor, torch.Tensor]:
     """Build an LRC and a held input that are the same for every solver."""
     torch.manual_seed(3)
-    cell = lrcnet.LRCCell(2, 6, solver=solver, unfolds=unfolds, dtype=torch.float64)
+    cell = lrcnet.LRCCell(2, 6, solver=solver, unfolds=unfolds, init="paper", dtype=torch.float64)
     circuit = cell.circuit()
     # Leak potentials of order one, so that the dynamics are not hidden by rounding at the smallest steps.
     cell.load_circuit({**circuit, "e_l": circuit["e_l"] * 10})

@@ -71,10 +71,17 @@ class Switches(NamedTuple):
 
 
 class ElastanceForm(NamedTuple):
-    """One form of the elastance: eps as a function of w and of its own letters, in the order of `letters`."""
+    """One form of the elastance.
+
+    Attributes:
+        gate: eps as a function of w and of the form's own letters, in the order of `letters`.
+        letters: names of the form's own letters.
+        inverse: w as a function of eps and of the same letters; None where eps does not depend on w.
+    """
 
     gate: Callable[..., Tensor]
     letters: tuple[str, ...] = ()
+    inverse: Callable[..., Tensor] | None = None
 
 
 def _no_elastance(w: Tensor) -> Tensor:
@@ -91,10 +98,18 @@ def _symmetric(w: Tensor, k_eps: Tensor) -> Tensor:
     return torch.sigmoid(w + k_eps) - torch.sigmoid(w - k_eps)
 
 
+def _symmetric_inverse(eps: Tensor, k_eps: Tensor) -> Tensor:
+    """Return the w >= 0 of an elastance, or 0 if even the largest one, tanh(k / 2), is smaller.
+
+    sigma(w + k) - sigma(w - k) = sinh(k) / (cosh(k) + cosh(w)).
+    """
+    return torch.acosh((torch.sinh(k_eps) / eps - torch.cosh(k_eps)).clamp(min=1))
+
+
 ELASTANCES: dict[str, ElastanceForm] = {
     "none": ElastanceForm(_no_elastance),
-    "asymmetric": ElastanceForm(_asymmetric),
-    "symmetric": ElastanceForm(_symmetric, ("k_eps",)),
+    "asymmetric": ElastanceForm(_asymmetric, (), torch.logit),
+    "symmetric": ElastanceForm(_symmetric, ("k_eps",), _symmetric_inverse),
 }
 """name -> its equation and its own letters; any elastance but "none" also needs o, and may have p, which make w."""
 

@@ -9,7 +9,7 @@ Axes: B batch, m hidden units (states), n inputs, J = m + n presynaptic rows, th
 
 from collections.abc import Mapping
 from operator import itemgetter
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import torch
 from torch import Tensor, nn
@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from lrcnet.circuit import ELASTANCES, LETTERS, Circuit, Elastance, Switches
 from lrcnet.constraints import CONSTRAINTS, Constrained, nonnegative, raw_from_value
 from lrcnet.errors import one_of, positive_size
+from lrcnet.initial_values import INITS, Draw
 from lrcnet.tracing import compiling
 from lrcnet.units import convert_units
 
@@ -157,7 +158,7 @@ def centre_of(a: Tensor, b: Tensor) -> Tensor:
 
 
 class LiquidParameters(Constrained):
-    """The learnable tensors behind a `Circuit`, with the paper's initial values.
+    """The learnable tensors behind a `Circuit`.
 
     Args:
         input_size: n, may be 0.
@@ -169,11 +170,13 @@ class LiquidParameters(Constrained):
             "sigma-mu" sigma = a and mu = -b / a. "scaled" learns each letter in its unit (`LETTERS`), so that an
             optimiser such as Adam, which moves all parameters by the same amount, moves them by a similar share.
         constraint: "clamp" or "softplus", how g, g_l and k_eps are kept >= 0.
+        init: a name in `INITS`; "paper" gives the values of the paper's authors.
 
     State dicts of "scaled" and "ab" can be loaded into each other: the former has an entry `units`, see
     `lrcnet.units`.
     """
 
+    saturated: ClassVar[bool] = True
     k: nn.Parameter
     output_scale: nn.Parameter | None
     output_shift: nn.Parameter | None
@@ -190,6 +193,7 @@ class LiquidParameters(Constrained):
         output_map: bool = False,
         parametrisation: str = "scaled",
         constraint: str = "clamp",
+        init: str = "balanced",
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
@@ -199,6 +203,7 @@ class LiquidParameters(Constrained):
         self.elastance = one_of("elastance", elastance, ELASTANCES)
         self.parametrisation = one_of("parametrisation", parametrisation, PARAMETRISATIONS)
         self.constraint = one_of("constraint", constraint, CONSTRAINTS)
+        self.init = one_of("init", init, INITS)
         options = {"bias": bias, "input_map": input_map, "output_map": output_map}
         switches = Switches(elastance=elastance)
         # A raw softplus value must not be mistaken for a conductance when a state_dict is carried over, nor sigma and
@@ -220,35 +225,13 @@ class LiquidParameters(Constrained):
 
     @torch.no_grad()
     def reset_parameters(self) -> None:
-        """Draw the initial values of the authors' release, from torch's global generator."""
-        m, n = self.hidden_size, self.input_size
+        """Draw new initial values from torch's global generator, as the option `init` says."""
         like = getattr(self, self._names["a"])
         if like.is_meta:
             return
-
-        def uniform(low: float, high: float, *shape: int) -> Tensor:
-            return torch.empty(shape, device=like.device, dtype=like.dtype).uniform_(low, high)
-
-        def orthogonal(rows: int) -> Tensor:
-            block = torch.empty(rows, m, device=like.device, dtype=like.dtype)
-            return nn.init.orthogonal_(block) if rows else block
-
-        a = uniform(3, 8, m + n, m)
-        values: dict[str, Tensor | None] = {
-            "a": a,
-            "b": -a * uniform(0.3, 0.8, m + n, m),
-            "g": uniform(0.001, 1, m + n, m),
-            "k": torch.cat([orthogonal(m), orthogonal(n)]),
-            "g_l": uniform(0.001, 1, m),
-            "e_l": uniform(-0.2, 0.2, m),
-        }
-        if self.elastance != "none":
-            glorot = (6 / (m + n + m)) ** 0.5
-            values["o"] = uniform(-glorot, glorot, m + n, m)
-        for name in self._present():
-            if name not in values:
-                shape = LETTERS[name].shape(n, m)
-                values[name] = torch.full(shape, LETTERS[name].start, device=like.device, dtype=like.dtype)
+        draw = Draw(self.input_size, self.hidden_size, like)
+        drawn = INITS[self.init](draw, Switches(self.saturated, self.elastance))
+        values = {name: drawn[name] if name in drawn else draw.constant(name) for name in self._present()}
         self.load_circuit(values)
 
     def _present(self) -> list[str]:

@@ -13,6 +13,7 @@ from torch.nn.functional import linear
 from lrcnet.cells import LRCCell, LTCCell, STCCell
 from lrcnet.constraints import Constraint
 from lrcnet.errors import DivergenceError, one_of, positive_size
+from lrcnet.initial_values import Init
 from lrcnet.liquid import Elastance, Parametrisation
 from lrcnet.options import BackendChoice
 from lrcnet.parallel_adjoint import LARGEST_STATE, roll_out
@@ -72,6 +73,7 @@ class LRCField(nn.Module):
         elastance: "symmetric", "asymmetric" or "none"; "none" makes it an STC.
         saturated: False makes it an LTC, which needs elastance "none".
         parametrisation, constraint, backend: see `LiquidCell`.
+        init: see `LiquidCell`; the paper's values, since a field that is integrated has no memory of its own to tune.
 
     >>> field = lrcnet.LRCField(2)
     >>> sum(p.numel() for p in field.parameters())
@@ -89,6 +91,7 @@ class LRCField(nn.Module):
         saturated: bool = True,
         parametrisation: Parametrisation = "scaled",
         constraint: Constraint = "clamp",
+        init: Init = "paper",
         backend: BackendChoice = "auto",
     ) -> None:
         super().__init__()
@@ -106,6 +109,7 @@ class LRCField(nn.Module):
             input_map=False,
             parametrisation=parametrisation,
             constraint=constraint,
+            init=init,
             backend=backend,
         )
 

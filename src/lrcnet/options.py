@@ -8,6 +8,7 @@ an error before the program runs; at run time the cell checks it and lists the v
 from typing import Literal, TypedDict
 
 from lrcnet.constraints import Constraint
+from lrcnet.initial_values import Init
 from lrcnet.liquid import Elastance, Parametrisation
 from lrcnet.solvers import SolverName
 
@@ -40,4 +41,5 @@ class LiquidOptions(TypedDict, total=False):
     output_map: bool
     parametrisation: Parametrisation
     constraint: Constraint
+    init: Init
     backend: BackendChoice

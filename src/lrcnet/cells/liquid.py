@@ -37,7 +37,7 @@ class LiquidCell(LiquidParameters, ODECell):
         negative_dt: "error", "clamp" to 0, or "allow" (explicit Euler only).
         backend: "auto" uses a fused kernel if one serves the call, "fused" insists on it, "reference" is the plain
             loop.
-        bias, input_map, output_map, parametrisation, constraint: see `LiquidParameters`.
+        bias, input_map, output_map, parametrisation, constraint, init: see `LiquidParameters`.
 
     The output map does not touch the state that `forward` returns; layers apply it to their output.
     """
@@ -65,6 +65,7 @@ class LiquidCell(LiquidParameters, ODECell):
         output_map: bool = False,
         parametrisation: str = "scaled",
         constraint: str = "clamp",
+        init: str = "balanced",
         backend: str = "auto",
     ) -> None:
         name = type(self).__name__
@@ -77,6 +78,7 @@ class LiquidCell(LiquidParameters, ODECell):
             output_map=output_map,
             parametrisation=parametrisation,
             constraint=constraint,
+            init=init,
             device=device,
             dtype=dtype,
         )

@@ -109,5 +109,5 @@ def recurrent_layer(
         clamps = negative_dt == "allow" and arguments["solver"] != "euler"
         arguments["negative_dt"] = "clamp" if clamps else negative_dt
     if entry.kind == "liquid":
-        arguments |= {"parametrisation": "sigma-mu", "input_map": True, "output_map": True}
+        arguments |= {"init": "paper", "parametrisation": "sigma-mu", "input_map": True, "output_map": True}
     return entry.layer(input_size, entry.units if units is None else units, **(arguments | options))

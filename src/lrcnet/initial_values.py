@@ -1,0 +1,102 @@
+"""Initial values of liquid networks by name: "balanced", the default, and the values of the paper's authors.
+
+With the paper's values a layer is hard to train at ordinary learning rates. Its states are small, because |e_l| <= 0.2
+and because the weights of few inputs are as small as those of many states; and it forgets within two or three steps,
+because the elastance starts near its largest value. "balanced" changes these three things; docs/learning.md has the
+measurements.
+
+Axes: m hidden units, n inputs, J = m + n presynaptic rows.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Literal, NamedTuple, get_args
+
+import torch
+from torch import Tensor, nn
+
+from lrcnet.circuit import ELASTANCES, LETTERS, Switches
+
+Init = Literal["balanced", "paper"]
+
+SHORTEST_MEMORY, LONGEST_MEMORY = 2.0, 50.0
+"""Range of the initial time constants of "balanced", in steps of dt = 1; they are log-uniform in it."""
+
+
+class Draw(NamedTuple):
+    """The sizes of a network and a source of random numbers: torch's global generator.
+
+    Attributes:
+        inputs: n.
+        units: m.
+        like: a tensor with the device and dtype of the values.
+    """
+
+    inputs: int
+    units: int
+    like: Tensor
+
+    def uniform(self, low: float, high: float, *shape: int) -> Tensor:
+        """Return numbers between low and high."""
+        return torch.empty(shape, device=self.like.device, dtype=self.like.dtype).uniform_(low, high)
+
+    def orthogonal(self, rows: int) -> Tensor:
+        """Return a block (rows, m) with orthonormal rows or columns."""
+        block = torch.empty(rows, self.units, device=self.like.device, dtype=self.like.dtype)
+        return nn.init.orthogonal_(block) if rows else block
+
+    def sign(self) -> Tensor:
+        """Return -1 or 1 for every unit."""
+        return self.uniform(-1, 1, self.units).sign()
+
+    def rates(self) -> Tensor:
+        """Return a rate for every unit, the inverse of a time constant from the shortest to the longest memory."""
+        return torch.exp(-self.uniform(math.log(SHORTEST_MEMORY), math.log(LONGEST_MEMORY), self.units))
+
+    def constant(self, name: str) -> Tensor:
+        """Return the constant initial value of a letter."""
+        letter = LETTERS[name]
+        return self.like.new_full(letter.shape(self.inputs, self.units), letter.start)
+
+
+def _paper(draw: Draw, switches: Switches) -> dict[str, Tensor]:
+    """Draw the values of the authors' release."""
+    n, m = draw.inputs, draw.units
+    a = draw.uniform(3, 8, m + n, m)
+    values = {
+        "a": a,
+        "b": -a * draw.uniform(0.3, 0.8, m + n, m),
+        "g": draw.uniform(0.001, 1, m + n, m),
+        "k": torch.cat([draw.orthogonal(m), draw.orthogonal(n)]),
+        "g_l": draw.uniform(0.001, 1, m),
+        "e_l": draw.uniform(-0.2, 0.2, m),
+    }
+    if switches.elastance != "none":
+        glorot = (6 / (m + n + m)) ** 0.5
+        values["o"] = draw.uniform(-glorot, glorot, m + n, m)
+    return values
+
+
+def _balanced(draw: Draw, switches: Switches) -> dict[str, Tensor]:
+    """Draw values from which a network learns at ordinary rates: larger states, and memories of 2 to 50 steps."""
+    values, (n, m) = _paper(draw, switches), draw[:2]
+    if 0 < n < m:
+        # The rows of an orthogonal block have norm 1: its columns, the sums over n inputs, get it as well.
+        values["k"][m:] *= (m / n) ** 0.5
+    values["e_l"] = draw.sign() * draw.uniform(0.5, 1, m)
+    form = ELASTANCES[switches.elastance]
+    if form.inverse is not None:
+        # F(f) is close to 1, so the elastance alone is the rate at which a unit forgets.
+        values["p"] = form.inverse(draw.rates(), *(draw.constant(name) for name in form.letters))
+    elif not switches.saturated:
+        # An LTC forgets at the rate f itself. Its drive has the same scale, so that its states are of order 1.
+        rates = draw.rates()
+        values["g_l"] = rates
+        values["g"] = rates * draw.uniform(0, 2 / (m + n), m + n, m)
+        values["k"] = rates * values["k"]
+    return values
+
+
+INITS: dict[str, Callable[[Draw, Switches], dict[str, Tensor]]] = {"balanced": _balanced, "paper": _paper}
+"""name -> function that draws the letters which do not start at a constant (`Letter.start`)."""
+assert tuple(INITS) == get_args(Init)
