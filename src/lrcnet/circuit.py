@@ -56,7 +56,7 @@ class Switches(NamedTuple):
         unfolds: K, solver steps per input.
         batch_first: whether the samples of the answer lie together in memory; (B, T, n) instead of (T, B, n) for the
             operators.
-        check_dt: whether a negative dt is an error.
+        check_dt: whether a negative dt is an error; a NaN always is.
     """
 
     saturated: bool = True
