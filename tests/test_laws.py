@@ -128,7 +128,9 @@ def test_packed_equals_each_sequence_alone(name: str, dt_form: str, batch_first:
         close(state_map(lambda s, i=sample: s[:, i], last), alone_last, name)
 
 
-@pytest.mark.parametrize("name", [name for name in LAYER_NAMES if not name.startswith(("lstm", "gru")) or "ode" in name])
+@pytest.mark.parametrize(
+    "name", [name for name in LAYER_NAMES if not name.startswith(("lstm", "gru")) or "ode" in name]
+)
 def test_bidirectional_equals_two_runs(name: str) -> None:
     layer = make_layer(name, bidirectional=True)
     ahead, back = make_layer(name), make_layer(name)

@@ -16,7 +16,7 @@ from torch.nn.utils.rnn import PackedSequence
 from lrcnet.cells.base import ODECell, read_number
 from lrcnet.errors import FirstGapWarning, StabilityWarning
 from lrcnet.recurrent_layer import RecurrentLayer, keyword_only
-from lrcnet.sequence import Dt, Sequences
+from lrcnet.sequence import Sequences
 from lrcnet.tracing import values_are_readable
 
 AUTO = "auto"
@@ -189,8 +189,7 @@ class ContinuousLayer(RecurrentLayer):
             if longest > limit:
                 self._watches_steps, self._longest_quick_step = False, sys.float_info.max
                 warnings.warn(self._describe_long_step(longest, limit), StabilityWarning, stacklevel=_CALLER)
-        watches = self._watches_first_gap and first and isinstance(dt, Tensor)
-        if watches and not bool(dt[0].any()) and bool(dt.any()):
+        if self._watches_first_gap and first and isinstance(dt, Tensor) and not dt[0].any() and dt.any():
             self._watches_first_gap = False
             warnings.warn(
                 f"the first gap of every sequence is 0, so no time passes and {self.mode} ignores the first reading; "
@@ -234,7 +233,9 @@ def _check_scale(given: object) -> float | str:
     if number is None:
         raise TypeError(f"time_scale must be a number above 0 or 'auto', but is {given!r}; pass one of these")
     if not 0 < number < math.inf:
-        raise ValueError(f"time_scale must be a finite number above 0, but is {given}; pass the length of a typical gap")
+        raise ValueError(
+            f"time_scale must be a finite number above 0, but is {given}; pass the length of a typical gap"
+        )
     return number
 
 

@@ -1,8 +1,9 @@
 """The keyword options of layers, written so that type checkers and editors know them.
 
-A layer passes its options on to its cells, whose constructors are the specification, except for the options of time,
-which `ContinuousLayer` has: a test holds each class here to these keyword-only parameters. The names an option may take are `Literal` types, so that a misspelt one is
-an error before the program runs; at run time the cell checks it and lists the valid ones.
+A layer passes its options on to its cells, whose constructors are the specification; the options of time belong to
+`ContinuousLayer`. A test holds each class here to these keyword-only parameters. The names an option may take are
+`Literal` types, so that a misspelt one is an error before the program runs; at run time the cell checks it and lists
+the valid ones.
 """
 
 from typing import Literal, TypedDict

@@ -51,7 +51,8 @@ class ExplicitRungeKutta:
     def stability_limit(self) -> float:
         """The largest d * decay for which a step of dy/dt = -decay * y does not grow, to 0.001."""
         for thousandths in range(1, 100_000):
-            z, slopes = -thousandths / 1000, []
+            z = -thousandths / 1000
+            slopes: list[float] = []
             for row in self.matrix:
                 slopes.append(1 + z * sum(factor * slope for factor, slope in zip(row, slopes, strict=True)))
             growth = 1 + z * sum(weight * slope for weight, slope in zip(self.weights, slopes, strict=True))

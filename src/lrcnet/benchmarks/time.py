@@ -34,9 +34,26 @@ class Contestant:
     options: dict[str, Any]
     gets_gaps: bool = True
 
-    def build(self) -> nn.Module:
-        layer: nn.Module = self.layer(1, UNITS, batch_first=True, **self.options)
-        return layer
+    def build(self, outputs: int, seed: int) -> "Network":
+        """Return the layer with a linear read-out of every output, initial values from the seed."""
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            return Network(self.layer(1, UNITS, batch_first=True, **self.options), outputs, self.gets_gaps)
+
+
+class Network(nn.Module):
+    """A layer and a linear read-out of every output."""
+
+    def __init__(self, layer: nn.Module, outputs: int, gets_gaps: bool) -> None:
+        super().__init__()
+        self.layer, self.gets_gaps = layer, gets_gaps
+        self.head = nn.Linear(UNITS, outputs)
+
+    def forward(self, x: Tensor, gaps: Tensor) -> Tensor:
+        """Return the outputs (N, T, outputs) for readings (N, T, 1) and gaps (N, T)."""
+        states, _ = self.layer(x, dt=gaps) if self.gets_gaps else self.layer(x)
+        output: Tensor = self.head(states)
+        return output
 
 
 LIQUID: dict[str, tuple[Any, dict[str, Any]]] = {
@@ -59,7 +76,7 @@ FORECASTERS = (
     Contestant("GRU, no gaps", lrcnet.GRU, {}, gets_gaps=False),
     Contestant("GRU, time_feature", lrcnet.GRU, {"time_feature": True}),
 )
-CLASSIFIERS = tuple(one for one in FORECASTERS if one.name.startswith(("LRCU, gaps", "LRC exponential, gaps")))
+CLASSIFIERS = tuple(one for one in FORECASTERS if not one.name.startswith("LRC hybrid"))
 
 
 def measure() -> list[Measurement]:
@@ -70,7 +87,7 @@ def measure() -> list[Measurement]:
         reference = statistics.mean(errors["GRU, time_feature"])
         measurements = [
             Measurement(
-                f"forecast: {name} (± {_spread(values):.2g})",
+                f"forecast: {name} (± {statistics.stdev(values):.2g})",
                 statistics.mean(values),
                 "mean squared error",
                 "GRU, time_feature",
@@ -79,10 +96,10 @@ def measure() -> list[Measurement]:
             )
             for name, values in errors.items()
         ]
-        for unit, seconds in (("hours", 1.0), ("seconds", 3600.0)):
+        for unit, factor in (("hours", 1.0), ("seconds", 3600.0)):
             for one in CLASSIFIERS:
-                values = [accuracy(one, seed, seconds) for seed in SEEDS]
-                what = f"classification, gaps in {unit}: {one.name} (± {_spread(values):.2g})"
+                values = [accuracy(one, seed, factor) for seed in SEEDS]
+                what = f"classification, gaps in {unit}: {one.name} (± {statistics.stdev(values):.2g})"
                 measurements.append(Measurement(what, statistics.mean(values), "%"))
         return measurements
     finally:
@@ -115,36 +132,22 @@ def _random_gaps(generator: torch.Generator) -> Tensor:
 
 def forecast_error(contestant: Contestant, seed: int) -> float:
     """Train on one half of the oscillations and return the mean squared error on the other."""
-    network = _Network(contestant, 1)
+    network = contestant.build(1, seed)
     x, gaps, target = oscillations(torch.Generator().manual_seed(seed))
-    output = _fit(network, x, gaps, target, seed, 80, lambda o, y: nn.functional.mse_loss(o, y))
+    output = _fit(network, x, gaps, target, seed, 80, nn.functional.mse_loss)
     return float(nn.functional.mse_loss(output, target[SERIES // 2 :]))
 
 
-def accuracy(contestant: Contestant, seed: int, unit: float) -> float:
-    """Train on one half of the decays, gaps in parts of an hour times `unit`, and return the accuracy on the other."""
-    network = _Network(contestant, 2)
+def accuracy(contestant: Contestant, seed: int, factor: float) -> float:
+    """Train on one half of the decays, their gaps in hours times `factor`; return the accuracy on the other, in %."""
+    network = contestant.build(2, seed)
     x, gaps, label = decays(torch.Generator().manual_seed(seed))
-    output = _fit(network, x, gaps * unit, label, seed, 40, lambda o, y: nn.functional.cross_entropy(o[:, -1], y))
+    output = _fit(network, x, gaps * factor, label, seed, 40, lambda o, y: nn.functional.cross_entropy(o[:, -1], y))
     return 100 * float((output[:, -1].argmax(-1) == label[SERIES // 2 :]).float().mean())
 
 
-class _Network(nn.Module):
-    """A layer and a linear read-out of every output."""
-
-    def __init__(self, contestant: Contestant, outputs: int) -> None:
-        super().__init__()
-        self.layer, self.gets_gaps = contestant.build(), contestant.gets_gaps
-        self.head = nn.Linear(UNITS, outputs)
-
-    def forward(self, x: Tensor, gaps: Tensor) -> Tensor:
-        states, _ = self.layer(x, dt=gaps) if self.gets_gaps else self.layer(x)
-        output: Tensor = self.head(states)
-        return output
-
-
 def _fit(
-    network: _Network,
+    network: Network,
     x: Tensor,
     gaps: Tensor,
     target: Tensor,
@@ -160,15 +163,12 @@ def _fit(
         # Gaps in seconds make an explicit step diverge, which is what this measures.
         warnings.simplefilter("ignore", lrcnet.DivergenceWarning)
         for _ in range(epochs):
-            for rows in torch.randperm(half, generator=order).split(BATCH):
+            for rows in torch.split(torch.randperm(half, generator=order), BATCH):
                 optimizer.zero_grad()
-                loss(network(x[rows], gaps[rows]), target[rows]).backward()
+                torch.autograd.backward(loss(network(x[rows], gaps[rows]), target[rows]))
                 nn.utils.clip_grad_norm_(network.parameters(), 1.0)
                 optimizer.step()
         network.eval()
         with torch.no_grad():
-            return network(x[half:], gaps[half:])
-
-
-def _spread(values: list[float]) -> float:
-    return statistics.stdev(values)
+            output: Tensor = network(x[half:], gaps[half:])
+            return output

@@ -33,7 +33,8 @@ class Trace:
         update: U(u) of a liquid unit; the input gate of an LSTM, the update gate of a GRU.
         elastance: eps(w) of an LRC or LRCU.
         time_constant: 1 / decay, in the unit of the caller's dt, where the state decays by `decay` in a unit of time
-            (eps F of a liquid unit), or in a step of a gated one (f of an MGU, 1 - f of an LSTM's memory, 1 - z of a GRU). Infinite where nothing decays.
+            (eps F of a liquid unit), or in a step of a gated one (f of an MGU, 1 - f of an LSTM's memory, 1 - z of a
+            GRU). Infinite where nothing decays.
         more: the other quantities of a unit, by name: an LSTM's `memory`, `candidate` and `output_gate`, a GRU's
             `reset` and `candidate`, an ODE's `decay` and `drive`.
 
