@@ -23,16 +23,24 @@ EXTRA: dict[str, dict[str, Any]] = {
 }
 NAMES = [*lrcnet.CELLS, *EXTRA]
 ODE_NAMES = [name for name in NAMES if name.split("-")[0] not in ("mgu", "lstm", "gru") or name.startswith("gru-ode")]
-TIMED_NAMES = [*ODE_NAMES, "mgu-timed", "lstm-timed", "gru-timed"]
+# Options of time, which layers have and their cells do not.
+LAYER_EXTRA: dict[str, dict[str, Any]] = {
+    "lrcu-scaled": {"time_scale": 0.8, "fill_first_gap": True},
+    "gru-ode-scaled": {"time_scale": 2.5},
+    "lrc-timed": {"time_feature": True, "time_scale": 3.0},
+    "ctrnn-timed": {"time_feature": True},
+}
+LAYER_NAMES = [*NAMES, *LAYER_EXTRA]
+TIMED_NAMES = [*ODE_NAMES, "mgu-timed", "lstm-timed", "gru-timed", *LAYER_EXTRA]
 
 
 def base_name(name: str) -> str:
-    return name if name in lrcnet.CELLS else name.split("-")[0]
+    return next(known for known in ("gru-ode", name, name.split("-")[0]) if known in lrcnet.CELLS and known in name)
 
 
 def make_layer(name: str, input_size: int = 3, hidden_size: int = 4, **options: Any) -> Any:
     """Build a float64 layer on the plain loop, so that the laws test the equation and not one kernel."""
-    options = {"dtype": torch.float64, **EXTRA.get(name, {}), **options}
+    options = {"dtype": torch.float64, **EXTRA.get(name, {}), **LAYER_EXTRA.get(name, {}), **options}
     if base_name(name) in ("ltc", "stc", "lrc", "lrcu"):
         options.setdefault("backend", "reference")
     return lrcnet.LAYERS[base_name(name)](input_size, hidden_size, **options)

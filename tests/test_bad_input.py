@@ -5,7 +5,7 @@ import torch
 from torch.nn.utils.rnn import pack_padded_sequence
 
 import lrcnet
-from tests.collection import NAMES, TIMED_NAMES, make_cell, make_layer
+from tests.collection import LAYER_NAMES, NAMES, TIMED_NAMES, make_cell, make_layer
 
 
 def raises(error: type[Exception], *parts: str):
@@ -13,7 +13,7 @@ def raises(error: type[Exception], *parts: str):
     return pytest.raises(error, match=f"(?s){pattern}")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", LAYER_NAMES)
 def test_layers_say_what_is_wrong_with_an_input(name: str) -> None:
     layer = make_layer(name, num_layers=2)
     x = torch.randn(5, 2, 3, dtype=torch.float64)
@@ -31,7 +31,7 @@ def test_layers_say_what_is_wrong_with_an_input(name: str) -> None:
         layer([1.0, 2.0])
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", LAYER_NAMES)
 def test_layers_say_what_is_wrong_with_a_state(name: str) -> None:
     layer = make_layer(name, num_layers=2)
     x = torch.randn(5, 2, 3, dtype=torch.float64)
@@ -142,7 +142,7 @@ def test_cells_say_what_is_wrong(name: str) -> None:
             cell(x, dt=1.0)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", LAYER_NAMES)
 def test_bidirectional_layers_refuse_to_stream(name: str) -> None:
     with raises(ValueError, "step", "bidirectional"):
         make_layer(name, bidirectional=True).step(torch.randn(2, 3, dtype=torch.float64))

@@ -10,6 +10,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 
 import lrcnet
 from tests.collection import (
+    LAYER_NAMES,
     NAMES,
     ODE_NAMES,
     TIMED_NAMES,
@@ -32,7 +33,7 @@ def series(*shape: int) -> torch.Tensor:
     return torch.randn(*shape, dtype=torch.float64)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if "dopri5" not in name])
+@pytest.mark.parametrize("name", [name for name in LAYER_NAMES if "dopri5" not in name])
 def test_gradients_are_right(name: str) -> None:
     layer = make_layer(name, 2, 3, bidirectional=True)
     x, dt = series(4, 2, 2).requires_grad_(), random_dt(name, 4, 2)
@@ -51,7 +52,7 @@ def test_gradients_are_right(name: str) -> None:
     assert torch.autograd.gradcheck(run, (x, dt, *flat, *parameters.values()), atol=1e-6)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", LAYER_NAMES)
 def test_chunked_run_equals_whole_run(name: str) -> None:
     layer = make_layer(name, num_layers=2)
     x, dt = series(11, 3, 3), random_dt(name, 11, 3)
@@ -62,7 +63,7 @@ def test_chunked_run_equals_whole_run(name: str) -> None:
     close(state, last, name)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", LAYER_NAMES)
 def test_steps_equal_a_run(name: str) -> None:
     for batch_first in (False, True):
         layer = make_layer(name, num_layers=2, batch_first=batch_first)
@@ -79,7 +80,7 @@ def test_steps_equal_a_run(name: str) -> None:
         close(alone, outputs[0][0], name)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", LAYER_NAMES)
 def test_unbatched_equals_batched(name: str) -> None:
     layer = make_layer(name, num_layers=2, bidirectional=True)
     x, dt, state = series(7, 3), random_dt(name, 7), random_state(layer, 4, 4)
@@ -91,7 +92,7 @@ def test_unbatched_equals_batched(name: str) -> None:
     close(last, state_map(lambda s: s[:, 0], last_batched), name)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", LAYER_NAMES)
 def test_batch_first_is_a_transpose(name: str) -> None:
     layer = make_layer(name, num_layers=2, bidirectional=True)
     x, dt, state = series(7, 3, 3), random_dt(name, 7, 3), random_state(layer, 4, 3, 4)
@@ -104,7 +105,7 @@ def test_batch_first_is_a_transpose(name: str) -> None:
 
 @pytest.mark.parametrize("batch_first", [False, True])
 @pytest.mark.parametrize("dt_form", ["padded", "packed"])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", LAYER_NAMES)
 def test_packed_equals_each_sequence_alone(name: str, dt_form: str, batch_first: bool) -> None:
     layer = make_layer(name, num_layers=2, bidirectional=True, batch_first=batch_first)
     lengths = torch.tensor([3, 7, 1, 5])
@@ -127,7 +128,9 @@ def test_packed_equals_each_sequence_alone(name: str, dt_form: str, batch_first:
         close(state_map(lambda s, i=sample: s[:, i], last), alone_last, name)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith(("lstm", "gru")) or "ode" in name])
+@pytest.mark.parametrize(
+    "name", [name for name in LAYER_NAMES if not name.startswith(("lstm", "gru")) or "ode" in name]
+)
 def test_bidirectional_equals_two_runs(name: str) -> None:
     layer = make_layer(name, bidirectional=True)
     ahead, back = make_layer(name), make_layer(name)
@@ -193,14 +196,14 @@ def test_cells_and_layers_agree(name: str) -> None:
     close(single, state_map(lambda s: s[0, 0], last), name)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", LAYER_NAMES)
 def test_last_output_is_the_last_state_unless_mapped(name: str) -> None:
     layer = make_layer(name, **({"output_map": False} if name == "lrcu-sigma-mu" else {}))
     output, last = layer(series(5, 2, 3))
     assert torch.equal(output[-1], (last[0] if isinstance(last, tuple) else last)[0])
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", LAYER_NAMES)
 def test_empty_sequences_return_the_state_and_empty_batches_work(name: str) -> None:
     layer = make_layer(name, num_layers=2, bidirectional=True)
     state = random_state(layer, 4, 3, 4)
@@ -214,7 +217,7 @@ def test_empty_sequences_return_the_state_and_empty_batches_work(name: str) -> N
     assert (last[0] if isinstance(last, tuple) else last).shape == (4, 0, 4)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", LAYER_NAMES)
 def test_layers_survive_state_dict_deepcopy_and_pickle(name: str) -> None:
     layer, other = make_layer(name, num_layers=2), make_layer(name, num_layers=2)
     x = series(5, 2, 3)
@@ -229,7 +232,7 @@ def test_layers_survive_state_dict_deepcopy_and_pickle(name: str) -> None:
         assert torch.equal(twin(x)[0], expected)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if "dopri5" not in name])
+@pytest.mark.parametrize("name", [name for name in LAYER_NAMES if "dopri5" not in name])
 def test_vmap_over_parameters_equals_a_loop(name: str) -> None:
     if name.startswith(("lstm", "gru")) and "ode" not in name:
         pytest.skip("torch's own LSTM and GRU kernels have no batching rule")
@@ -237,17 +240,18 @@ def test_vmap_over_parameters_equals_a_loop(name: str) -> None:
     parameters, buffers = torch.func.stack_module_state(layers)
     x, dt = series(5, 2, 3), random_dt(name, 5, 2)
 
-    def run(values):
+    def run(values, buffers):
         return torch.func.functional_call(layers[0], (values, buffers), (x,), {} if dt is None else {"dt": dt})[0]
 
-    together = torch.func.vmap(run)(parameters)
+    together = torch.func.vmap(run)(parameters, buffers)
     close(together, torch.stack([layer(x, dt=dt)[0] for layer in layers]), name)
-    gradient = torch.func.grad(lambda values: run(values).sum())(dict(layers[0].named_parameters()))
+    own = dict(layers[0].named_buffers())
+    gradient = torch.func.grad(lambda values: run(values, own).sum())(dict(layers[0].named_parameters()))
     layers[0](x, dt=dt)[0].sum().backward()
     close(gradient, {key: value.grad for key, value in layers[0].named_parameters()}, name)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", LAYER_NAMES)
 def test_autocast_leaves_state_and_output_in_float32(name: str) -> None:
     layer = make_layer(name, dtype=torch.float32)
     x = torch.randn(5, 2, 3)
@@ -259,7 +263,7 @@ def test_autocast_leaves_state_and_output_in_float32(name: str) -> None:
     assert (last[0] if isinstance(last, tuple) else last).dtype == torch.float32
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", LAYER_NAMES)
 def test_nan_stays_in_its_own_sample_and_time(name: str) -> None:
     layer = make_layer(name)
     x = series(6, 3, 3)
@@ -270,7 +274,7 @@ def test_nan_stays_in_its_own_sample_and_time(name: str) -> None:
     assert output[:, [0, 2]].isfinite().all()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", LAYER_NAMES)
 def test_dropout_acts_between_layers_in_training_only(name: str) -> None:
     layer = make_layer(name, num_layers=2, dropout=0.5)
     x = series(5, 2, 3)

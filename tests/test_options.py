@@ -17,10 +17,12 @@ import pytest
 import lrcnet
 from lrcnet.cells.base import NEGATIVE_DT
 from lrcnet.constraints import CONSTRAINTS, Constraint
+from lrcnet.continuous_layer import ContinuousLayer
 from lrcnet.kernels import CHOICES
 from lrcnet.layers import LiquidLayer, ODELayer
 from lrcnet.liquid import ELASTANCES, PARAMETRISATIONS, Elastance, Parametrisation
 from lrcnet.options import BackendChoice, GatedOptions, LiquidOptions, NegativeDt, ODEOptions
+from lrcnet.recurrent_layer import keyword_only
 from lrcnet.solvers import FIELD_SOLVERS, SOLVERS, DormandPrince, ExplicitRungeKutta, FieldSolverName, SolverName
 
 ROOT = Path(__file__).parent.parent
@@ -45,11 +47,14 @@ def widen(annotation: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_declared_options_are_the_keyword_only_parameters_of_the_cell(name: str) -> None:
-    constructor = lrcnet.CELLS[name].__init__
-    parameters = inspect.signature(constructor).parameters.values()
-    annotations = get_type_hints(constructor)
-    own = {p.name: annotations[p.name] for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
+def test_declared_options_are_the_keyword_only_parameters_of_the_cell_and_of_time(name: str) -> None:
+    constructors = [lrcnet.CELLS[name].__init__]
+    if issubclass(lrcnet.LAYERS[name], ContinuousLayer):
+        constructors.append(ContinuousLayer.__init__)
+    own = {}
+    for constructor in constructors:
+        annotations = get_type_hints(constructor)
+        own |= {option: annotations[option] for option in keyword_only(constructor)}
     declared = options_of(name)
     assert list(declared) == list(own)
     for option, annotation in declared.items():
@@ -89,7 +94,7 @@ def good_values(annotation: Any) -> list[str]:
         return [repr(value) for value in get_args(annotation)]
     if get_origin(annotation) in (Union, types.UnionType):
         return [value for part in get_args(annotation) for value in good_values(part)]
-    return {int: ["2"], bool: ["True"], types.NoneType: ["None"]}[annotation]
+    return {float: ["2.5", "2"], int: ["2"], bool: ["True"], types.NoneType: ["None"]}[annotation]
 
 
 def good_calls() -> Iterator[str]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     )
     from lrcnet.constraints import project_
     from lrcnet.environment import info
-    from lrcnet.errors import DivergenceError, DivergenceWarning
+    from lrcnet.errors import DivergenceError, DivergenceWarning, FirstGapWarning, StabilityWarning, TimeWarning
     from lrcnet.layers import CTRNN, GRUODE, LAYERS, LRC, LRCU, LTC, MGU, STC
     from lrcnet.neural_ode import LRCField, MLPField, NeuralODE
     from lrcnet.solvers import SOLVERS
@@ -49,6 +49,7 @@ __all__ = [
     "CTRNNCell",
     "DivergenceError",
     "DivergenceWarning",
+    "FirstGapWarning",
     "GRUCell",
     "GRUODECell",
     "LRCCell",
@@ -60,6 +61,8 @@ __all__ = [
     "MLPField",
     "NeuralODE",
     "STCCell",
+    "StabilityWarning",
+    "TimeWarning",
     "__version__",
     "info",
     "project_",
@@ -73,7 +76,7 @@ _PUBLIC = {
     ),
     "constraints": ("project_",),
     "environment": ("info",),
-    "errors": ("DivergenceError", "DivergenceWarning"),
+    "errors": ("DivergenceError", "DivergenceWarning", "FirstGapWarning", "StabilityWarning", "TimeWarning"),
     "layers": ("CTRNN", "GRUODE", "LAYERS", "LRC", "LRCU", "LTC", "MGU", "STC"),
     "neural_ode": ("LRCField", "MLPField", "NeuralODE"),
     "solvers": ("SOLVERS",),

@@ -56,7 +56,7 @@ class Switches(NamedTuple):
         unfolds: K, solver steps per input.
         batch_first: whether the samples of the answer lie together in memory; (B, T, n) instead of (T, B, n) for the
             operators.
-        check_dt: whether a negative dt is an error.
+        check_dt: whether a negative dt is an error; a NaN always is.
         scaled: whether the letters that come along are stored values, which the backend multiplies by the units of
             `LETTERS`; their gradients are those of the stored values.
     """

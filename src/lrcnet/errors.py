@@ -1,6 +1,13 @@
 """Errors and warnings of the library, and the argument checks that its public functions share."""
 
+from __future__ import annotations
+
+import math
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # Commands import this file, and `lrcnet --help` does not wait for torch.
+    from torch import Tensor
 
 
 class DivergenceError(RuntimeError):
@@ -9,6 +16,18 @@ class DivergenceError(RuntimeError):
 
 class DivergenceWarning(RuntimeWarning):
     """A finite input led to a state that is infinite or NaN."""
+
+
+class TimeWarning(UserWarning):
+    """The gaps between readings are legal, but probably not as they were meant; `time_warnings=False` is silent."""
+
+
+class StabilityWarning(TimeWarning):
+    """A gap is so long that one step of an explicit solver may overshoot, so that states grow instead of decaying."""
+
+
+class FirstGapWarning(TimeWarning):
+    """The first gap of every sequence is 0, so that no time passes and the first reading is ignored."""
 
 
 def one_of(what: str, given: str, valid: Iterable[str]) -> str:
@@ -37,9 +56,27 @@ def positive_size(what: str, given: int, least: int = 1) -> int:
     return given
 
 
-def describe_negative_dt(place: str, value: float) -> str:
-    """Return the sentence for a dt below 0; `place` is its index, such as "[t=2, sample=1]", or "" for a number."""
+def is_bad_dt(value: float, check_sign: bool) -> bool:
+    """Return whether a number cannot be a dt: because it is NaN, or below 0 if the sign is checked."""
+    return not value >= 0 and (check_sign or math.isnan(value))
+
+
+def find_bad_dt(dt: Tensor, check_sign: bool) -> Tensor:
+    """Return where a tensor dt is NaN, or below 0 if the sign is checked."""
+    return ~(dt >= 0) if check_sign else dt.isnan()
+
+
+def describe_bad_dt(place: str, value: float) -> str:
+    """Return the sentence for a dt that is NaN or below 0.
+
+    `place` is its index, such as "[t=2, sample=1]", or "" for a number.
+    """
     given = f"dt{place} is" if place else "is"
+    if math.isnan(value):
+        return (
+            f"dt must not be NaN, but {given}; fill in the missing time (the first gap is often one: use the median "
+            "gap), or drop the reading"
+        )
     return (
         f"dt must be >= 0, but {given} {value:g}; sort the readings by time, or pass negative_dt='clamp' or 'allow' to "
         "the layer"

@@ -13,7 +13,9 @@ import torch
 from torch import Tensor
 
 from lrcnet.cells import CTRNNCell, GRUODECell, LRCCell, LRCUCell, LTCCell, MGUCell, STCCell
+from lrcnet.cells.gated import with_time
 from lrcnet.cells.liquid import LiquidCell
+from lrcnet.continuous_layer import ContinuousLayer
 from lrcnet.options import GatedOptions, LiquidOptions, ODEOptions
 from lrcnet.recurrent_layer import RecurrentLayer
 from lrcnet.sequence import under_autocast
@@ -34,7 +36,7 @@ __all__ = [
 ]
 
 
-class LiquidLayer(RecurrentLayer):
+class LiquidLayer(ContinuousLayer):
     """A layer of liquid cells; their values can be read and loaded in the paper's letters."""
 
     if TYPE_CHECKING:
@@ -86,7 +88,6 @@ class LiquidLayer(RecurrentLayer):
             len(cells._modules) != 1
             or not (batched or len(shape) == 1)
             or shape[-1] != self.input_size
-            or not (dt is None or (isinstance(dt, float) and 0 <= dt < float("inf")))
             or not (state is None or (state.shape == expected and state.dtype is x.dtype and state.is_cpu))
             or under_autocast(x)
         ):
@@ -95,8 +96,22 @@ class LiquidLayer(RecurrentLayer):
         k = cell._parameters["k"]
         if k.dtype is not x.dtype or not k.is_cpu:
             return None
+        size = 1.0
+        if dt is not None:
+            if not isinstance(dt, float):
+                return None
+            unit = self._buffers["time_unit"]
+            size = dt if unit is None else dt / unit.item()
+            if self.fill_first_gap and state is None and size == 0:
+                size = 1.0
+            if not (0 <= size <= self._longest_quick_step):
+                return None
+        if not batched:
+            x = x.unsqueeze(0)
+        if self.time_feature:
+            x, size = with_time(x, size), 1.0
         start = x.new_zeros(expected) if state is None else state
-        new = cell.stream(x if batched else x.unsqueeze(0), start, 1.0 if dt is None else dt)
+        new = cell.stream(x, start, size)
         return None if new is None else (cell.read_out(new[0]), new)
 
     def _cell(self, layer: int, reverse: bool) -> LiquidCell:
@@ -179,7 +194,7 @@ class MGU(RecurrentLayer):
         ) -> None: ...
 
 
-class ODELayer(RecurrentLayer):
+class ODELayer(ContinuousLayer):
     """A layer of cells whose only options are those of their ODE's solver."""
 
     if TYPE_CHECKING:

@@ -1,8 +1,9 @@
 """The keyword options of layers, written so that type checkers and editors know them.
 
-A layer passes its options on to its cells, whose constructors are the specification: a test holds each class here to
-the keyword-only parameters of its cells. The names an option may take are `Literal` types, so that a misspelt one is
-an error before the program runs; at run time the cell checks it and lists the valid ones.
+A layer passes its options on to its cells, whose constructors are the specification; the options of time belong to
+`ContinuousLayer`. A test holds each class here to these keyword-only parameters. The names an option may take are
+`Literal` types, so that a misspelt one is an error before the program runs; at run time the cell checks it and lists
+the valid ones.
 """
 
 from typing import Literal, TypedDict
@@ -14,6 +15,7 @@ from lrcnet.solvers import SolverName
 
 BackendChoice = Literal["auto", "fused", "reference"]
 NegativeDt = Literal["error", "clamp", "allow"]
+TimeScale = float | Literal["auto"]
 
 
 class GatedOptions(TypedDict, total=False):
@@ -23,15 +25,19 @@ class GatedOptions(TypedDict, total=False):
 
 
 class ODEOptions(TypedDict, total=False):
-    """Options of CTRNN and GRUODE; see `ODECell`."""
+    """Options of CTRNN and GRUODE; see `ODECell` and, for time, `ContinuousLayer`."""
 
     solver: SolverName
     unfolds: int
     negative_dt: NegativeDt
+    time_scale: TimeScale
+    time_feature: bool
+    fill_first_gap: bool
+    time_warnings: bool
 
 
 class LiquidOptions(TypedDict, total=False):
-    """Options of LTC, STC, LRC and LRCU; see `LiquidCell`."""
+    """Options of LTC, STC, LRC and LRCU; see `LiquidCell` and, for time, `ContinuousLayer`."""
 
     elastance: Elastance | None
     solver: SolverName | None
@@ -43,3 +49,7 @@ class LiquidOptions(TypedDict, total=False):
     constraint: Constraint
     init: Init
     backend: BackendChoice
+    time_scale: TimeScale
+    time_feature: bool
+    fill_first_gap: bool
+    time_warnings: bool

@@ -4,6 +4,7 @@ Axes: T time, B batch, n inputs, m hidden units, L layers, D directions (2 if bi
 """
 
 import inspect
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import torch
@@ -23,6 +24,12 @@ from lrcnet.sequence import (
     read_input,
     under_autocast,
 )
+
+
+def keyword_only(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    """Return the keyword-only parameters of a function by name."""
+    parameters = inspect.signature(function).parameters
+    return {name: p for name, p in parameters.items() if p.kind is inspect.Parameter.KEYWORD_ONLY}
 
 
 class RecurrentLayer(nn.Module):
@@ -51,8 +58,7 @@ class RecurrentLayer(nn.Module):
     @classmethod
     def options(cls) -> dict[str, inspect.Parameter]:
         """Return the keyword arguments that this layer takes in addition to torch.nn.GRU's."""
-        parameters = inspect.signature(cls.cell_type.__init__).parameters
-        return {name: p for name, p in parameters.items() if p.kind is inspect.Parameter.KEYWORD_ONLY}
+        return keyword_only(cls.cell_type.__init__)
 
     def __init__(
         self,
@@ -133,11 +139,21 @@ class RecurrentLayer(nn.Module):
             negative=self.negative_dt,
         )
         states = initial_state(self, "hx", hx, sequences.x, layout)
-        if self.time_feature:
-            step = sequences.dt.unsqueeze(-1) if isinstance(sequences.dt, Tensor) else sequences.dt
-            sequences = Sequences(with_time(sequences.x, step), 1.0, sequences.lengths)
+        sequences = self._prepare_time(sequences, given=dt is not None, first=hx is None)
         output, last = self._stack(sequences, states)
         return layout.restore(output, sequences.lengths), layout.restore_state(last)
+
+    def _prepare_time(self, sequences: Sequences, *, given: bool, first: bool) -> Sequences:
+        """Return the sequences with dt as the cells take it; a hook for layers with a unit of time.
+
+        Args:
+            given: whether the caller gave a dt; otherwise it is 1.
+            first: whether the sequences start here, because the caller gave no state.
+        """
+        if not self.time_feature:
+            return sequences
+        column = sequences.dt.unsqueeze(-1) if isinstance(sequences.dt, Tensor) else sequences.dt
+        return Sequences(with_time(sequences.x, column), 1.0, sequences.lengths)
 
     def _stack(self, sequences: Sequences, states: Tensor) -> tuple[Tensor, Tensor]:
         """Run all layers and directions over time-major sequences: output (T, B, D*m), last states (L*D, B, m)."""
@@ -178,8 +194,8 @@ class RecurrentLayer(nn.Module):
 
     @property
     def negative_dt(self) -> str:
-        """The treatment of dt < 0: "error", "clamp" or "allow"."""
-        return str(self.cells[0].negative_dt)
+        """The treatment of dt < 0: "error", "clamp" or "allow"; as an input, dt may have any sign."""
+        return "allow" if self.time_feature else str(self.cells[0].negative_dt)
 
     @property
     def all_weights(self) -> list[list[nn.Parameter]]:

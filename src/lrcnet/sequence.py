@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
-from lrcnet.cells.base import check_like, check_number, check_sign
+from lrcnet.cells.base import check_gaps, check_like, check_number
 
 Dt = float | Tensor | PackedSequence | None
 Given = TypeVar("Given")
@@ -126,7 +126,7 @@ def read_input(
     step = _read_dt(owner, dt, given.shape[:-1], like, negative)
     if isinstance(step, Tensor):
         step = step.unsqueeze(1) if not layout.batched else step.transpose(0, 1) if batch_first else step
-        step = check_sign(step, negative)
+        step = check_gaps(step, negative)
     return Sequences(x, step, None), layout
 
 
@@ -164,8 +164,8 @@ def _read_packed(
         step = torch.where(inside, step, torch.zeros_like(step))
         # An error names the offending reading by the caller's sample number, not by its place in the sorted batch.
         if given.unsorted_indices is not None:
-            check_sign(step.index_select(1, given.unsorted_indices), negative)
-        step = check_sign(step, negative)
+            check_gaps(step.index_select(1, given.unsorted_indices), negative)
+        step = check_gaps(step, negative)
     return Sequences(x, step, lengths), layout
 
 

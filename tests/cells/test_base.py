@@ -44,7 +44,7 @@ def final_methods(kind: type) -> set[str]:
 
 def test_the_interface_of_a_cell_is_final() -> None:
     assert final_methods(Cell) == {"forward", "scan", "scan_with_gates", "record_gates"}
-    assert final_methods(ODECell) == {"derivative"}
+    assert final_methods(ODECell) == {"derivative", "longest_stable_step"}
 
 
 @pytest.mark.parametrize("kind", [kind for kind in lrcnet.CELLS.values() if issubclass(kind, Cell)])

@@ -5,13 +5,22 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, final
+from numbers import Real
+from typing import Any, ClassVar, final
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lrcnet.errors import DivergenceWarning, describe_divergence, describe_negative_dt, one_of, positive_size
-from lrcnet.solvers import SOLVERS, advance
+from lrcnet.errors import (
+    DivergenceWarning,
+    describe_bad_dt,
+    describe_divergence,
+    find_bad_dt,
+    one_of,
+    positive_size,
+)
+from lrcnet.solvers import SOLVERS, ExplicitRungeKutta, advance
 from lrcnet.tracing import values_are_readable
 
 NEGATIVE_DT = ("error", "clamp", "allow")
@@ -203,11 +212,14 @@ class Cell(nn.Module, ABC):
                 f"{tuple(dt.shape)}"
             )
         check_like(type(self).__name__, "dt", dt, x)
-        return check_sign(dt, self.negative_dt).reshape(-1, 1)
+        return check_gaps(dt, self.negative_dt).reshape(-1, 1)
 
 
 class ODECell(Cell):
     """A cell that is an ODE dh/dt = drive - decay * h with the input held constant over a step."""
+
+    solvers: ClassVar[tuple[str, ...]] = tuple(SOLVERS)
+    """The solvers that this model may use."""
 
     def set_solver(self, solver: str, unfolds: int, negative_dt: str) -> None:
         """Choose how a step is taken.
@@ -225,6 +237,23 @@ class ODECell(Cell):
                 f"negative_dt='allow' needs solver='euler', but the solver is {solver!r}; only an explicit Euler step "
                 "can go back in time without dividing by zero or blowing up"
             )
+
+    def fastest_decay(self) -> float | None:
+        """Return a bound on the rate at which this cell's states can decay, by its parameters; None if unknown."""
+        return None
+
+    @property
+    def is_explicit(self) -> bool:
+        """Whether a step is a fixed number of explicit stages, which are stable for short steps only."""
+        return isinstance(SOLVERS[self.solver], ExplicitRungeKutta)
+
+    @final
+    def longest_stable_step(self) -> float:
+        """Return the dt beyond which a step may overshoot: infinite for solvers that are stable for every dt."""
+        method, decay = SOLVERS[self.solver], self.fastest_decay()
+        if not isinstance(method, ExplicitRungeKutta) or not decay:
+            return math.inf
+        return method.stability_limit * self.unfolds / decay
 
     @abstractmethod
     def split(self, values: Any, terms: Any, h: Tensor) -> tuple[Tensor, Tensor]:
@@ -267,31 +296,40 @@ def check_like(owner: str, what: str, given: Tensor, like: Tensor) -> None:
         raise ValueError(f"{owner} is on {like.device}, but {what} is on {given.device}; move one of them")
 
 
-def check_number(what: str, given: float, negative: str) -> float:
+def read_number(given: object) -> float | None:
+    """Return a number of Python or NumPy, a 0-dimensional array too, as a float; None for anything else."""
+    if isinstance(given, np.ndarray) and given.ndim == 0:
+        given = given.item()
+    # NumPy registers its scalars as Real.
+    return float(given) if isinstance(given, Real) and not isinstance(given, bool) else None
+
+
+def check_number(what: str, given: object, negative: str) -> float:
     """Return a dt given as one number, with the rule for negative values applied."""
-    if isinstance(given, bool) or not isinstance(given, int | float):
+    number = read_number(given)
+    if number is None:
         raise TypeError(f"{what} must be None, a number or a tensor, but is {given!r}; pass one of these")
-    if not math.isfinite(given):
+    if not math.isfinite(number):
         raise ValueError(f"{what} must be finite, but is {given}; pass the elapsed time before the input")
-    if given < 0 and negative == "error":
-        raise ValueError(describe_negative_dt("", given))
-    return max(float(given), 0.0) if negative == "clamp" else float(given)
+    if number < 0 and negative == "error":
+        raise ValueError(describe_bad_dt("", number))
+    return max(number, 0.0) if negative == "clamp" else number
 
 
-def check_sign(dt: Tensor, negative: str) -> Tensor:
+def check_gaps(dt: Tensor, negative: str) -> Tensor:
     """Return a dt tensor, (T, B) or (B,), with the rule for negative values applied.
 
     Raises:
-        ValueError: for a negative value if that is the rule; the message names the first one.
+        ValueError: for a NaN, or for a negative value if that is the rule; the message names the first one.
     """
-    if negative == "clamp":
-        return dt.clamp(min=0)
-    if negative == "error" and values_are_readable(dt) and bool((dt < 0).any()):
-        index = (dt < 0).nonzero()[0].tolist()
-        names = ("t", "sample") if len(index) == 2 else ("sample",) * len(index)
-        place = ", ".join(f"{name}={i}" for name, i in zip(names, index, strict=True))
-        raise ValueError(describe_negative_dt(f"[{place}]", dt[tuple(index)].item()))
-    return dt
+    if values_are_readable(dt):
+        bad = find_bad_dt(dt, negative == "error")
+        if bool(bad.any()):
+            index = bad.nonzero()[0].tolist()
+            names = ("t", "sample") if len(index) == 2 else ("sample",) * len(index)
+            place = ", ".join(f"{name}={i}" for name, i in zip(names, index, strict=True))
+            raise ValueError(describe_bad_dt(f"[{place}]" if place else "", dt[tuple(index)].item()))
+    return dt.clamp(min=0) if negative == "clamp" else dt
 
 
 def warn_if_diverged(x: Tensor, start: Tensor, dt: float | Tensor, states: Tensor) -> None:

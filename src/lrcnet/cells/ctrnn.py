@@ -53,6 +53,10 @@ class CTRNNCell(Constrained, ODECell):
     def values(self) -> Tensor:
         return nonnegative(self.rate, "clamp")
 
+    @torch.no_grad()
+    def fastest_decay(self) -> float:
+        return float(self.values().max())
+
     def input_terms(self, values: Tensor, x: Tensor) -> Tensor:
         return nn.functional.linear(x, self.weight_ih, self.bias)
 

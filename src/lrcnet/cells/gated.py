@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from lrcnet.cells import mgu_sequence
-from lrcnet.cells.base import Cell, GatesByName, warn_if_diverged
+from lrcnet.cells.base import Cell, GatesByName, check_gaps, check_number, warn_if_diverged
 from lrcnet.errors import positive_size
 
 
@@ -176,8 +176,9 @@ def _timed(cell: _TimedCell, x: Tensor, dt: float | Tensor | None) -> Tensor:
         if dt is not None:
             raise ValueError(no_time(type(cell).__name__))
         return x
-    step: float | Tensor = 1.0 if dt is None else dt
-    return with_time(x, step.unsqueeze(-1) if isinstance(step, Tensor) else float(step))
+    if isinstance(dt, Tensor):
+        return with_time(x, check_gaps(dt, "allow").unsqueeze(-1))
+    return with_time(x, 1.0 if dt is None else check_number("dt", dt, "allow"))
 
 
 def no_time(name: str) -> str:

@@ -54,6 +54,9 @@ class GRUODECell(ODECell):
     def values(self) -> None:
         return None
 
+    def fastest_decay(self) -> float:
+        return 1.0
+
     def input_terms(self, values: Any, x: Tensor) -> Tensor:
         return nn.functional.linear(x, self.weight_ih, self.bias)
 

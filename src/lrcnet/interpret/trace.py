@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from lrcnet.cells.base import Cell, GatesByName
+from lrcnet.continuous_layer import ContinuousLayer
 from lrcnet.interpret.gates import torch_gates
 from lrcnet.interpret.layer_calls import Layer, LayerCall, compute_output, find_recurrent_layer, only_call, record_calls
 from lrcnet.layers import RecurrentLayer
@@ -31,8 +32,9 @@ class Trace:
         forget: F(f) of a liquid unit, by which its state decays; the forget gate of an LSTM or MGU.
         update: U(u) of a liquid unit; the input gate of an LSTM, the update gate of a GRU.
         elastance: eps(w) of an LRC or LRCU.
-        time_constant: 1 / decay, where the state decays by `decay` in a unit of time (eps F of a liquid unit), or in a
-            step of a gated one (f of an MGU, 1 - f of an LSTM's memory, 1 - z of a GRU). Infinite where nothing decays.
+        time_constant: 1 / decay, in the unit of the caller's dt, where the state decays by `decay` in a unit of time
+            (eps F of a liquid unit), or in a step of a gated one (f of an MGU, 1 - f of an LSTM's memory, 1 - z of a
+            GRU). Infinite where nothing decays.
         more: the other quantities of a unit, by name: an LSTM's `memory`, `candidate` and `output_gate`, a GRU's
             `reset` and `candidate`, an ODE's `decay` and `drive`.
 
@@ -102,6 +104,8 @@ def trace(
 
     arrays = {name: lay_out(values) for name, values in gates.items()}
     common = {name: arrays.pop(name) for name in COMMON if name in arrays}
+    if isinstance(layer, ContinuousLayer) and layer.time_unit is not None and not layer.time_feature:
+        common["time_constant"] = common["time_constant"] * layer.time_unit
     return Trace(output, lay_out(states), **common, more=arrays)
 
 

@@ -67,7 +67,8 @@ class Backend(ABC):
             dt: a number, or (T, B); a 0-dimensional tensor gets no gradient.
 
         Raises:
-            ValueError: for a negative dt, naming the first one, if switches.check_dt; for a wrong shape or dtype.
+            ValueError: for a dt that is NaN, or negative if switches.check_dt, naming the first one; for a wrong shape
+                or dtype.
         """
 
     @abstractmethod
@@ -82,7 +83,7 @@ class Backend(ABC):
             dt: a number, or (B,).
 
         Raises:
-            ValueError: for a negative dt, naming the sample; for a wrong shape, dtype or a gap in a letter's memory.
+            ValueError: as `scan`; also for a gap in a letter's memory.
         """
 
     @abstractmethod

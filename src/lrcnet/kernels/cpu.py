@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from lrcnet.circuit import SLOPE, STEP_LETTERS, Circuit, Switches, describe_mismatch
-from lrcnet.errors import describe_negative_dt
+from lrcnet.errors import describe_bad_dt, find_bad_dt, is_bad_dt
 from lrcnet.kernels import native
 from lrcnet.kernels.backend import Backend, KeptGates
 from lrcnet.kernels.operators import run
@@ -88,8 +88,8 @@ class CPUBackend(Backend):
         dt_value: float | Tensor = dt
         if isinstance(dt, Tensor):
             dt_address, dt_stride, dt_value = _read_steps(dt, x, switches.check_dt)
-        elif dt < 0 and switches.check_dt:
-            raise ValueError(describe_negative_dt("", dt))
+        elif not dt >= 0 and is_bad_dt(dt, switches.check_dt):
+            raise ValueError(describe_bad_dt("", dt))
         out = _empty_like(h)
         x_batch, x_channel = x.stride()
         _step(
@@ -128,8 +128,9 @@ def _read_steps(dt: Tensor, x: Tensor, check: bool) -> tuple[int, int, float]:
     batch = x.shape[0]
     if dt.shape not in ((), (batch,)) or dt.dtype is not x.dtype or not dt.is_cpu:
         raise ValueError(describe_mismatch("dt", dt, (batch,) if dt.dim() else (), x))
-    if check and bool((dt < 0).any()):
+    bad = find_bad_dt(dt, check)
+    if bool(bad.any()):
         steps = dt.expand(batch)
-        sample = int((steps < 0).nonzero()[0])
-        raise ValueError(describe_negative_dt(f"[sample={sample}]", float(steps[sample])))
+        sample = int(bad.expand(batch).nonzero()[0])
+        raise ValueError(describe_bad_dt(f"[sample={sample}]", float(steps[sample])))
     return dt.data_ptr(), dt.stride(0) if dt.dim() else 0, 1.0

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from lrcnet.circuit import LETTERS, STEP_LETTERS, Switches, describe_mismatch
-from lrcnet.errors import DivergenceWarning, describe_divergence, describe_negative_dt
+from lrcnet.errors import DivergenceWarning, describe_bad_dt, describe_divergence, is_bad_dt
 from lrcnet.kernels import native
 from lrcnet.kernels.problem import TENSORS, Arguments, Problem, address
 from lrcnet.tracing import are_ordinary, below_autograd, dispatcher_needed, is_batch_of_gradients
@@ -63,8 +63,8 @@ def run(problem: Problem, *, gradient: bool, keep: bool) -> tuple[Tensor, Tensor
 
 def _scan(problem: Problem, keep: bool) -> tuple[Tensor, Tensor]:
     arguments, switches = Arguments(problem), problem.switches
-    if switches.check_dt and problem.dt is None and problem.dt_value < 0:
-        raise ValueError(describe_negative_dt("", problem.dt_value))
+    if problem.dt is None and is_bad_dt(problem.dt_value, switches.check_dt):
+        raise ValueError(describe_bad_dt("", problem.dt_value))
     states = problem.x.new_empty(problem.states_shape())
     saved = problem.x.new_empty(problem.saved_shape() if keep else (0,))
     trouble = native.call("scan")(
@@ -76,9 +76,9 @@ def _scan(problem: Problem, keep: bool) -> tuple[Tensor, Tensor]:
 
 
 def _report(kind: str, t: int, sample: int, value: float = 0.0) -> None:
-    """Raise for a negative dt, warn of a state that stopped being finite."""
+    """Raise for a dt that is NaN or negative, warn of a state that stopped being finite."""
     if kind == "dt":
-        raise ValueError(describe_negative_dt(f"[t={t}, sample={sample}]", value))
+        raise ValueError(describe_bad_dt(f"[t={t}, sample={sample}]", value))
     warnings.warn(describe_divergence(t, sample), DivergenceWarning, stacklevel=2)
 
 

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
-from lrcnet.cells.base import Cell
+from lrcnet.cells.base import Cell, read_number
 from lrcnet.cells.liquid import LiquidCell
+from lrcnet.continuous_layer import ContinuousLayer
 from lrcnet.errors import positive_size
 from lrcnet.layers import RecurrentLayer
 from lrcnet.liquid import Circuit
@@ -121,11 +122,12 @@ def bounded_circuit(network: Network) -> Circuit:
 
 def check_dt(dt: float) -> float:
     """Return dt if it is one finite number that is not negative."""
-    if isinstance(dt, bool) or not isinstance(dt, int | float):
+    number = read_number(dt)
+    if number is None:
         raise TypeError(f"dt must be one number, but is {dt!r}; compute the bound for the largest dt that occurs")
-    if not math.isfinite(dt) or dt < 0:
+    if not math.isfinite(number) or number < 0:
         raise ValueError(f"dt must be finite and >= 0, but is {dt}; pass the elapsed time between two readings")
-    return float(dt)
+    return number
 
 
 def _find_parts(module: nn.Module) -> tuple[nn.Module, Readout]:
@@ -176,6 +178,11 @@ def _cell_of(layer: nn.Module) -> tuple[Cell, bool]:
         raise ValueError(
             f"the elapsed time of this {type(layer).__name__} is an input like any other; build it with "
             "time_feature=False and one more input column"
+        )
+    if isinstance(layer, ContinuousLayer) and layer.time_scale != 1:
+        raise ValueError(
+            f"the theory computes in units of time, but this {layer.mode} has time_scale={layer.time_scale}; pass its "
+            "cell, layer.cells[0], and dt / time_scale"
         )
     return cell, batch_first
 

@@ -108,6 +108,8 @@ def recurrent_layer(
         # Only an explicit Euler step can go back in time; under the other solvers a negative gap counts as 0.
         clamps = negative_dt == "allow" and arguments["solver"] != "euler"
         arguments["negative_dt"] = "clamp" if clamps else negative_dt
+        # The paper steps over gaps of up to 5 and from first gaps of 0, and so do we.
+        arguments["time_warnings"] = False
     if entry.kind == "liquid":
         arguments |= {"init": "paper", "parametrisation": "sigma-mu", "input_map": True, "output_map": True}
     return entry.layer(input_size, entry.units if units is None else units, **(arguments | options))

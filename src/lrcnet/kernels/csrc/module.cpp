@@ -99,16 +99,18 @@ T dt_at(const Problem& problem, std::int64_t t, std::int64_t b) {
   return static_cast<const T*>(problem.dt)[t * problem.dt_time + b * problem.dt_batch];
 }
 
-// The first negative dt, lowest time, then lowest sample; a dt given as one number is checked in Python.
+// The first dt that is NaN, or negative if the sign is checked: lowest time, then lowest sample. A dt given as one number
+// is checked in Python.
 template <class T>
-bool find_negative(const Problem& problem, std::int64_t* time, std::int64_t* sample) {
+bool find_bad_dt(const Problem& problem, bool check_sign, std::int64_t* time, std::int64_t* sample) {
   if (!problem.dt) return false;
   for (std::int64_t t = 0; t < problem.T; ++t)
-    for (std::int64_t b = 0; b < problem.B; ++b)
-      if (dt_at<T>(problem, t, b) < T(0)) {
-        *time = t, *sample = b;
-        return true;
-      }
+    for (std::int64_t b = 0; b < problem.B; ++b) {
+      const T dt = dt_at<T>(problem, t, b);
+      if (dt >= T(0) || (!check_sign && !std::isnan(dt))) continue;
+      *time = t, *sample = b;
+      return true;
+    }
   return false;
 }
 
@@ -156,8 +158,8 @@ PyObject* scan(PyObject*, PyObject* const* args, Py_ssize_t count) {
   read_sequence(reader, problem);
   if (reader.failed()) return nullptr;
   std::int64_t time = 0, sample = 0;
-  if (check &&
-      (is_double ? find_negative<double>(problem, &time, &sample) : find_negative<float>(problem, &time, &sample)))
+  if (is_double ? find_bad_dt<double>(problem, check, &time, &sample)
+                : find_bad_dt<float>(problem, check, &time, &sample))
     return Py_BuildValue(
         "(sLLd)", "dt", static_cast<long long>(time), static_cast<long long>(sample),
         is_double ? dt_at<double>(problem, time, sample) : static_cast<double>(dt_at<float>(problem, time, sample)));
