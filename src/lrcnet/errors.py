@@ -11,6 +11,14 @@ class DivergenceWarning(RuntimeWarning):
     """A finite input led to a state that is infinite or NaN."""
 
 
+class DeadLayerWarning(UserWarning):
+    """The state of a liquid layer cannot leave zero, and none of its gradients differs from zero."""
+
+
+class InputRangeWarning(UserWarning):
+    """The inputs of a liquid layer are so far outside the range of its synapses that nearly all are saturated."""
+
+
 def one_of(what: str, given: str, valid: Iterable[str]) -> str:
     """Return `given` if it is one of the valid names.
 
