@@ -58,9 +58,14 @@ class RateSweep:
         """The result in one sentence."""
         if self.suggestion is None:
             return f"No rate from {self.rates[0]:.1g} to {self.rates[-1]:.1g} lowers the loss"
-        best = self.rates[int(np.argmin(self.smoothed))]
-        end = f"and explodes at {self.rates[-1]:.1g}" if self.diverged else "and does not explode"
-        return f"Train at {self.suggestion:.1g}: the loss falls up to {best:.1g} {end}"
+        lowest = int(np.argmin(self.smoothed))
+        if lowest == len(self.rates) - 1:
+            end = "the largest rate tried"
+        else:
+            end = f"{self.rates[lowest]:.1g} and " + (
+                f"explodes at {self.rates[-1]:.1g}" if self.diverged else "rises beyond it"
+            )
+        return f"Train at {self.suggestion:.1g}: the loss falls up to {end}"
 
     def draw(self, path: str | Path) -> Path:
         """Draw the loss over the rate with the suggestion marked, to a file that matplotlib can write; needs [plot]."""
@@ -78,17 +83,15 @@ class RateSweep:
                 axes.axvline(self.suggestion, color=palette.VERMILION, linestyle="--", linewidth=1.2)
                 label = f"suggestion {self.suggestion:.2g}"
                 axes.plot([self.suggestion], [height], "o", color=palette.VERMILION, label=label)
-            low, high = min(self.losses), max(max(self.smoothed[: self._last_shown()]), self.losses[0])
+            # An explosion at the end would flatten the rest, so the fall alone sets the height.
+            fall = self.smoothed[: int(np.argmin(self.smoothed)) + 1]
+            low, high = min(self.losses), max(*fall, self.losses[0])
             margin = 0.08 * (high - low) or 1.0
             axes.set(xlabel="learning rate", ylabel="training loss", ylim=(low - margin, high + 3 * margin))
             axes.set_title(self.title)
             axes.legend(loc="best")
             figure.savefig(path, dpi=150)
         return Path(path)
-
-    def _last_shown(self) -> int:
-        """Return how many losses set the height of the picture: an explosion at the end would flatten the rest."""
-        return int(np.argmin(self.smoothed)) + 1
 
 
 def find_rate(
