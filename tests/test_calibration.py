@@ -1,5 +1,7 @@
 """`layer.calibrate(x)`: the first layer's synapses see centred inputs of unit variance, whatever the layout of x."""
 
+import copy
+
 import pytest
 import torch
 from torch.nn.utils.rnn import pack_padded_sequence
@@ -110,17 +112,60 @@ def test_calibrating_twice_changes_nothing() -> None:
     assert all(torch.equal(first[name], second[name]) for name in ("input_scale", "input_shift"))
 
 
-def test_the_map_stays_learnable_and_is_saved() -> None:
+def test_the_map_is_fixed_until_the_layer_is_reset() -> None:
+    layer, x = lrcnet.LRCU(3, 5, num_layers=2, bidirectional=True), unscaled(20, 8)
+    optimiser = torch.optim.Adam(layer.parameters(), 1e-2)
+    before = layer.calibrate(x).circuit(reverse=True)
+    layer(x)[0].sum().backward()
+    optimiser.step()
+    after = layer.circuit(reverse=True)
+    assert torch.equal(after["input_scale"], before["input_scale"])
+    assert torch.equal(after["input_shift"], before["input_shift"])
+    assert not torch.equal(after["a"], before["a"])
+    learnable = [parameter.requires_grad for parameter in layer.parameters()]
+    assert learnable.count(False) == 4
+    layer.reset_parameters()
+    assert all(parameter.requires_grad for parameter in layer.parameters())
+    assert "input_map_fixed" not in layer.state_dict()
+
+
+def test_a_state_dict_carries_the_map_and_that_it_is_fixed() -> None:
     layer, x = lrcnet.LRCU(3, 5), unscaled(20, 8)
-    layer.calibrate(x)(x)[0].sum().backward()
-    assert all(parameter.grad is not None for parameter in layer.parameters())
-    other = lrcnet.LRCU(3, 5)
-    other.load_state_dict(layer.state_dict())
+    fresh = copy.deepcopy(layer.state_dict())
+    model = torch.nn.Sequential(layer.calibrate(x))
+    other = torch.nn.Sequential(lrcnet.LRCU(3, 5))
+    other.load_state_dict(model.state_dict())
     assert torch.equal(other(x)[0], layer(x)[0])
+    assert not other[0].cells[0].input_scale.requires_grad
+    # Another model's state dict says nothing about this layer; one of an uncalibrated layer does.
+    other.load_state_dict({}, strict=False)
+    assert not other[0].cells[0].input_scale.requires_grad
+    other[0].load_state_dict(fresh)
+    assert other[0].cells[0].input_scale.requires_grad
+
+
+def test_calibrated_layers_learn_from_unscaled_data_as_from_scaled() -> None:
+    x, y = torch.randn(64, 10, 2), torch.arange(64) % 2
+    x[..., 0] += 1.5 * y.unsqueeze(-1)
+    losses = []
+    for scale, offset in ((1.0, 0.0), (100.0, 1000.0)):
+        torch.manual_seed(0)
+        layer, head = lrcnet.LRCU(2, 8, batch_first=True), torch.nn.Linear(8, 2)
+        given = scale * x + offset
+        layer.calibrate(given)
+        optimiser = torch.optim.Adam([*layer.parameters(), *head.parameters()], 1e-2)
+        for _ in range(50):
+            optimiser.zero_grad()
+            loss = torch.nn.functional.cross_entropy(head(layer(given)[0][:, -1]), y)
+            loss.backward()
+            optimiser.step()
+        losses.append(loss.item())
+    assert losses[1] == pytest.approx(losses[0], rel=0.05)
+    assert losses[0] < 0.5
 
 
 def test_calibrate_says_what_is_wrong() -> None:
-    with pytest.raises(ValueError, match="needs the input map.*input_map=True"):
+    with pytest.raises(ValueError, match=r"needs the input map.*input_map=True"):
         lrcnet.LRCU(3, 5, input_map=False).calibrate(unscaled(20, 8))
     layer = lrcnet.LRCU(3, 5)
     with pytest.raises(ValueError, match=r"3 features.*\(20, 4\)"):
@@ -131,5 +176,5 @@ def test_calibrate_says_what_is_wrong() -> None:
         layer.calibrate(torch.empty(0, 2, 3))
     with pytest.raises(ValueError, match="channel 1 has an infinite value"):
         layer.calibrate(torch.tensor([[0.0, float("inf"), 0.0]]))
-    with pytest.raises(TypeError, match="tensor or a PackedSequence.*ndarray"):
+    with pytest.raises(TypeError, match=r"tensor or a PackedSequence.*ndarray"):
         layer.calibrate(torch.randn(5, 3).numpy())

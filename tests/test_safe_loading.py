@@ -63,7 +63,7 @@ def test_every_module_of_the_library_is_listed() -> None:
 
 def test_without_the_list_torch_refuses(tmp_path: Path) -> None:
     torch.save(lrcnet.LRCU(3, 5), tmp_path / "layer.pt")
-    with pytest.raises(Exception, match="lrcnet.layers.LRCU"):
+    with pytest.raises(Exception, match=r"lrcnet\.layers\.LRCU"):
         torch.load(tmp_path / "layer.pt", weights_only=True)
 
 

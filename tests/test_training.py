@@ -71,7 +71,7 @@ def state_of(model: nn.Module, optimiser: torch.optim.Optimizer, generator: torc
             "gradients": [parameter.grad for parameter in model.parameters()],
             "optimiser": optimiser.state_dict(),
             "torch": torch.get_rng_state(),
-            "numpy": np.random.get_state()[1].tolist(),
+            "numpy": np.random.get_state()[1].tolist(),  # noqa: NPY002
             "python": random.getstate(),
             "loader": generator.get_state(),
         }
@@ -85,7 +85,10 @@ def test_nothing_has_changed_afterwards(trained: bool, fails: bool) -> None:
     model, generator = LastOutput(lrcnet.LRCU), torch.Generator().manual_seed(3)
     loader = DataLoader(TensorDataset(x, y), 16, shuffle=True, generator=generator)
     optimiser = torch.optim.AdamW(
-        [{"params": model.rnn.parameters(), "lr": 1e-2}, {"params": [*model.norm.parameters(), *model.out.parameters()]}],
+        [
+            {"params": model.rnn.parameters(), "lr": 1e-2},
+            {"params": [*model.norm.parameters(), *model.out.parameters()]},
+        ],
         lr=1e-3,
     )
     if trained:
@@ -99,7 +102,7 @@ def test_nothing_has_changed_afterwards(trained: bool, fails: bool) -> None:
         nonlocal calls
         calls += 1
         random.random()
-        np.random.rand()
+        np.random.rand()  # noqa: NPY002
         if fails and calls == 5:
             raise KeyboardInterrupt
         return nn.functional.cross_entropy(network(batch[0]), batch[1])

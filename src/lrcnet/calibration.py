@@ -4,10 +4,13 @@ A synapse sigma(a y + b) responds to y within a few units around its centre -b /
 their own unit (hectopascals, pixel values, prices) lie outside of this range, and no learning rate brings a saturated
 synapse back in reasonable time.
 
+A calibrated map is fixed. Adam moves every parameter by about its learning rate, so a scale of 1 / 100 would be gone
+after a step of 1e-2. Nothing is lost: a, b, o and p can express whatever the map could learn.
+
 Axes: n inputs.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -51,9 +54,8 @@ def measure_channels(rows: Tensor) -> tuple[Tensor, Tensor]:
 
 
 @torch.no_grad()
-def calibrate_cells(cells: Iterable[LiquidParameters], owner: str, x: Tensor | PackedSequence, features: int) -> None:
+def calibrate_cells(cells: Sequence[LiquidParameters], owner: str, x: Tensor | PackedSequence, features: int) -> None:
     """Set the input map of cells to scale = 1 / std and shift = -mean / std of a batch; see `LiquidLayer.calibrate`."""
-    cells = list(cells)
     if cells[0].letter("input_scale") is None:
         raise ValueError(
             f"{owner}.calibrate needs the input map, but this layer has none; build it with input_map=True, or scale "
@@ -77,3 +79,12 @@ def calibrate_cells(cells: Iterable[LiquidParameters], owner: str, x: Tensor | P
         for old, new in ((old_scale, scale), (old_shift, -mean * scale)):
             old[:features][seen.to(old.device)] = new[seen].to(old)
         cell.load_circuit(circuit)
+
+
+def set_learnable(cells: Sequence[LiquidParameters], learnable: bool) -> None:
+    """Let the input map of cells learn, or fix it."""
+    for cell in cells:
+        for name in ("input_scale", "input_shift"):
+            parameter = cell._parameters.get(name)
+            if parameter is not None:
+                parameter.requires_grad_(learnable)

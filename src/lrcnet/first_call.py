@@ -25,8 +25,8 @@ LARGEST_SHARE = 0.95
 # Synapses, over all readings, that are looked at; more readings than this allows are thinned out.
 _MOST_SYNAPSES = 1 << 18
 _FEWEST_READINGS = 16
-# From warnings.warn to the line that called the layer: this file's function, the layer's hook, its `_run` and `forward`,
-# and two functions of nn.Module.
+# From warnings.warn to the line that called the layer: this file's function, the layer's hook, its `_run` and its
+# `forward`, and two functions of nn.Module.
 _STACK = 7
 
 

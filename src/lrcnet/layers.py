@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence
 
 from lrcnet import first_call
-from lrcnet.calibration import calibrate_cells
+from lrcnet.calibration import calibrate_cells, set_learnable
 from lrcnet.cells import CTRNNCell, GRUODECell, LRCCell, LRCUCell, LTCCell, MGUCell, STCCell
 from lrcnet.cells.liquid import LiquidCell
 from lrcnet.options import GatedOptions, LiquidOptions, ODEOptions
@@ -79,8 +79,8 @@ class LiquidLayer(RecurrentLayer):
         """Set the first layer's input map so that its synapses see centred inputs of unit variance; return the layer.
 
         Per channel, input_scale becomes 1 / std and input_shift -mean / std of the given readings. Call it once before
-        training, with a batch that is typical of the training data. The map stays learnable and is part of the state
-        dict.
+        training, with a batch that is typical of the training data. The map is fixed from then on (requires_grad is
+        False), until `reset_parameters`; the state dict carries it, with an entry `input_map_fixed`.
 
         Args:
             x: readings in any layout that `forward` takes. NaN stands for a missing value and is ignored; padding
@@ -93,9 +93,33 @@ class LiquidLayer(RecurrentLayer):
         >>> layer, pressure = lrcnet.LRCU(1, 5), 1000 + 20 * torch.randn(50, 8, 1)
         >>> output, h_n = layer.calibrate(pressure)(pressure)
         """
-        directions = (False, True) if self.bidirectional else (False,)
-        calibrate_cells([self._cell(0, reverse) for reverse in directions], self.mode, x, self.input_size)
+        calibrate_cells(self._first_cells(), self.mode, x, self.input_size)
+        self._fix_input_map(True)
         return self
+
+    def reset_parameters(self) -> None:
+        """Draw new initial values for every cell; an input map that `calibrate` fixed learns again."""
+        super().reset_parameters()
+        self._fix_input_map(False)
+
+    def _first_cells(self) -> list[LiquidCell]:
+        return [self._cell(0, reverse) for reverse in ((False, True) if self.bidirectional else (False,))]
+
+    def _fix_input_map(self, fixed: bool) -> None:
+        """Fix the first layer's input map, or let it learn; a buffer keeps the choice in the state dict."""
+        cells = self._first_cells()
+        set_learnable(cells, not fixed)
+        if not fixed:
+            self._buffers.pop("input_map_fixed", None)
+        elif "input_map_fixed" not in self._buffers:
+            self.register_buffer("input_map_fixed", torch.tensor(True, device=cells[0].k.device))
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
+        fixed = f"{prefix}input_map_fixed" in state_dict
+        # A dictionary that does not hold this layer leaves it as it is.
+        if fixed != ("input_map_fixed" in self._buffers) and f"{prefix}cells.0.input_scale" in state_dict:
+            self._fix_input_map(fixed)
+        super()._load_from_state_dict(state_dict, prefix, *rest)
 
     def _check_first_call(self, sequences: Sequences, states: Tensor) -> None:
         check_input = self.training and not self._input_checked and sequences.x.numel() > 0

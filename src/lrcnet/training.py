@@ -3,6 +3,7 @@
 Reference: L. N. Smith, Cyclical learning rates for training neural networks, WACV 2017, section 3.3.
 """
 
+import importlib
 import itertools
 import math
 import random
@@ -31,8 +32,8 @@ _RISE_AT_END = 3.0
 _MEMORY = 0.7
 # Width of the smoothing, as a share of the sweep.
 _WIDTH = 0.04
-# A fall of the loss below this share of its start, or of its noise, is no fall.
-_LEAST_FALL = 0.01
+# A smaller fall of the loss, as a share of its start or in standard deviations of its noise, is no fall.
+_LEAST_FALL, _LEAST_FALL_IN_NOISE = 0.02, 2.0
 
 
 @dataclass(frozen=True)
@@ -164,10 +165,12 @@ def find_rate(
 
 def smooth(losses: list[float]) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Return means over neighbouring steps with Gaussian weights; unlike a running mean, they do not lag behind."""
+    # An explosion would lift the mean of its neighbours; a loss may rise above its start by as much as it falls below.
+    limited = np.minimum(losses, 2 * losses[0] - min(losses))
     steps = np.arange(len(losses))
     width = max(1.0, _WIDTH * len(losses))
     weights = np.exp(-0.5 * ((steps[:, None] - steps) / width) ** 2)
-    smoothed: np.ndarray[Any, np.dtype[np.float64]] = weights @ np.asarray(losses) / weights.sum(1)
+    smoothed: np.ndarray[Any, np.dtype[np.float64]] = weights @ limited / weights.sum(1)
     return smoothed
 
 
@@ -180,7 +183,7 @@ def suggest(
     lowest = int(np.argmin(smoothed))
     fall = float(smoothed[0] - smoothed[lowest])
     noise = float(np.std((losses - smoothed)[: lowest + 1]))
-    if lowest < 2 or fall <= max(_LEAST_FALL * abs(float(smoothed[0])), noise):
+    if lowest < 2 or fall <= max(_LEAST_FALL * abs(float(smoothed[0])), _LEAST_FALL_IN_NOISE * noise):
         return None
     slope = np.gradient(smoothed[: lowest + 1], np.log(rates[: lowest + 1]))
     return min(float(rates[lowest]) / 3, float(rates[int(np.argmin(slope))]))
@@ -287,7 +290,7 @@ def _show_progress(items: Iterable[Any], total: int, wanted: bool) -> Iterable[A
     if not wanted:
         return items
     try:
-        from tqdm import tqdm
+        tqdm: Any = importlib.import_module("tqdm").tqdm
     except ImportError:
         return items
     # None hides the bar where the output is no terminal.
@@ -345,15 +348,16 @@ def _snapshot_model(model: nn.Module) -> Callable[[], None]:
 
 def _snapshot_generators(loader: Any) -> Callable[[], None]:
     """Return a function that sets all random generators back to their present state."""
-    of_torch, of_numpy, of_python = torch.get_rng_state(), np.random.get_state(), random.getstate()
-    of_devices = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
+    # Loaders and augmentations still use numpy's global generator.
+    of_torch, of_numpy, of_python = torch.get_rng_state(), np.random.get_state(), random.getstate()  # noqa: NPY002
+    of_devices = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []  # type: ignore[no-untyped-call]
     holders = (loader, getattr(loader, "sampler", None))
     own = {id(g): g for g in (getattr(h, "generator", None) for h in holders) if isinstance(g, torch.Generator)}
     states = [(generator, generator.get_state()) for generator in own.values()]
 
     def restore() -> None:
         torch.set_rng_state(of_torch)
-        np.random.set_state(of_numpy)
+        np.random.set_state(of_numpy)  # noqa: NPY002
         random.setstate(of_python)
         if of_devices:
             torch.cuda.set_rng_state_all(of_devices)
