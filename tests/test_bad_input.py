@@ -45,6 +45,9 @@ def test_layers_say_what_is_wrong_with_a_state(name: str) -> None:
         layer(x[:, 0], wrap(torch.zeros(2, 1, 4, dtype=torch.float64)))
     with pytest.raises(TypeError, match="hx"):
         layer(x, "zeros")
+    if not isinstance(layer, lrcnet.LSTM):
+        with raises(TypeError, r"hx must be a tensor of shape \(2, 2, 4\), but is a tuple", "no cell state c"):
+            layer(x, (torch.zeros(2, 2, 4), torch.zeros(2, 2, 4)))
 
 
 @pytest.mark.parametrize("name", TIMED_NAMES)
@@ -140,6 +143,19 @@ def test_cells_say_what_is_wrong(name: str) -> None:
     else:
         with raises(ValueError, "time_feature"):
             cell(x, dt=1.0)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith("lstm")])
+def test_cells_answer_an_lstms_pair_as_layers_do(name: str) -> None:
+    x, h = torch.randn(2, 3, dtype=torch.float64), torch.zeros(2, 4, dtype=torch.float64)
+    for pair in ((h, h), [h, h]):
+        with raises(TypeError, r"must be a tensor of shape \(2, 4\), but is a (tuple|list)", "pass h alone"):
+            make_cell(name)(x, pair)
+
+
+def test_an_lstm_cell_needs_a_pair() -> None:
+    with raises(TypeError, r"hx of an LSTM must be a pair \(h, c\), but is a Tensor"):
+        lrcnet.LSTMCell(3, 4)(torch.randn(2, 3), torch.zeros(2, 4))
 
 
 @pytest.mark.parametrize("name", LAYER_NAMES)

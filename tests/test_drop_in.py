@@ -127,3 +127,28 @@ def test_contract_of_the_lrcu_signature() -> None:
         name: (c.solver, c.unfolds) for name in ("ltc", "stc", "lrc", "lrcu") for c in [lrcnet.CELLS[name](3, 4)]
     }
     assert solvers == {"ltc": ("hybrid", 6), "stc": ("hybrid", 6), "lrc": ("hybrid", 1), "lrcu": ("euler", 1)}
+
+
+@pytest.mark.parametrize("name", [name for name in SWAPS if name != "gru"])
+def test_torchs_weights_are_refused_with_the_name_of_what_is_there(name: str) -> None:
+    layer = SWAPS[name](3, 4, num_layers=2, bidirectional=True)
+    liquid = name in ("ltc", "stc", "lrc", "lrcu")
+    for weight in ("weight_ih_l0", "weight_hh_l1", "bias_ih_l0", "bias_hh_l0_reverse", "weight_hr_l0"):
+        assert not hasattr(layer, weight)
+        with pytest.raises(AttributeError, match=rf"has no {weight};.*{'circuit' if liquid else 'cells'}"):
+            getattr(layer, weight)
+    with pytest.raises(AttributeError, match="has no attribute 'weight_ih_lx'"):
+        layer.weight_ih_lx  # noqa: B018
+
+
+@pytest.mark.parametrize("name", lrcnet.LAYERS)
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")
+def test_torchscript_is_refused_in_one_sentence(name: str) -> None:
+    for module in (lrcnet.LAYERS[name](3, 4), lrcnet.CELLS[name](3, 4)):
+        for model in (module, nn.Sequential(nn.Linear(3, 3), module)):
+            with pytest.raises(NotImplementedError, match=r"cannot compile \w+, .*torch.export"):
+                torch.jit.script(model)
+
+
+def test_only_torchs_own_layers_are_instances_of_rnnbase() -> None:
+    assert {name for name, kind in lrcnet.LAYERS.items() if issubclass(kind, nn.RNNBase)} == {"lstm", "gru"}

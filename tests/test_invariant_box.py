@@ -30,6 +30,7 @@ def run_inside_the_box(
     return output.abs() / bound
 
 
+@pytest.mark.filterwarnings("ignore::lrcnet.errors.InputRangeWarning")
 @settings(max_examples=60)
 @given(
     st.integers(0, 2), st.sampled_from(["hybrid", "exponential"]), st.integers(1, 3),
@@ -41,6 +42,7 @@ def test_semi_linear_steps_keep_the_box_for_every_dt(
     assert run_inside_the_box(model, solver, unfolds, largest_dt, scale, seed).max() <= 1 + 1e-12
 
 
+@pytest.mark.filterwarnings("ignore::lrcnet.errors.InputRangeWarning")
 @settings(max_examples=60)
 @given(st.integers(0, 2), st.integers(1, 3), st.floats(0, 1), st.floats(0.01, 100), st.integers(0, 10**6))
 def test_explicit_euler_keeps_the_box_up_to_steps_of_one(

@@ -42,8 +42,10 @@ PUBLIC = [
     "StabilityWarning",
     "TimeWarning",
     "__version__",
+    "find_rate",
     "info",
     "project_",
+    "safe_globals",
 ]
 # The modules that `import lrcnet` alone has always made accessible.
 MODULES = ["cells", "constraints", "environment", "errors", "kernels", "layers", "liquid", "neural_ode", "sequence"]

@@ -30,8 +30,10 @@ if TYPE_CHECKING:
     from lrcnet.errors import DivergenceError, DivergenceWarning, FirstGapWarning, StabilityWarning, TimeWarning
     from lrcnet.layers import CTRNN, GRUODE, LAYERS, LRC, LRCU, LTC, MGU, STC
     from lrcnet.neural_ode import LRCField, MLPField, NeuralODE
+    from lrcnet.safe_loading import safe_globals
     from lrcnet.solvers import SOLVERS
     from lrcnet.torch_layers import GRU, LSTM
+    from lrcnet.training import find_rate
 
 __all__ = [
     "CELLS",
@@ -64,8 +66,10 @@ __all__ = [
     "StabilityWarning",
     "TimeWarning",
     "__version__",
+    "find_rate",
     "info",
     "project_",
+    "safe_globals",
 ]
 
 # The public names of each module; a test compares this table with the imports above.
@@ -79,8 +83,10 @@ _PUBLIC = {
     "errors": ("DivergenceError", "DivergenceWarning", "FirstGapWarning", "StabilityWarning", "TimeWarning"),
     "layers": ("CTRNN", "GRUODE", "LAYERS", "LRC", "LRCU", "LTC", "MGU", "STC"),
     "neural_ode": ("LRCField", "MLPField", "NeuralODE"),
+    "safe_loading": ("safe_globals",),
     "solvers": ("SOLVERS",),
     "torch_layers": ("GRU", "LSTM"),
+    "training": ("find_rate",),
 }
 _HOMES = {name: module for module, names in _PUBLIC.items() for name in names}
 

@@ -30,6 +30,14 @@ class FirstGapWarning(TimeWarning):
     """The first gap of every sequence is 0, so that no time passes and the first reading is ignored."""
 
 
+class DeadLayerWarning(UserWarning):
+    """The state of a liquid layer cannot leave zero, and none of its gradients differs from zero."""
+
+
+class InputRangeWarning(UserWarning):
+    """The inputs of a liquid layer are so far outside the range of its synapses that nearly all are saturated."""
+
+
 def one_of(what: str, given: str, valid: Iterable[str]) -> str:
     """Return `given` if it is one of the valid names.
 

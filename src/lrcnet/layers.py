@@ -7,18 +7,21 @@ Axes: T time, B batch, n inputs, m hidden units, L layers, D directions (2 if bi
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import PackedSequence
 
+from lrcnet import first_call
+from lrcnet.calibration import calibrate_cells, set_learnable
 from lrcnet.cells import CTRNNCell, GRUODECell, LRCCell, LRCUCell, LTCCell, MGUCell, STCCell
 from lrcnet.cells.gated import with_time
 from lrcnet.cells.liquid import LiquidCell
 from lrcnet.continuous_layer import ContinuousLayer
 from lrcnet.options import GatedOptions, LiquidOptions, ODEOptions
 from lrcnet.recurrent_layer import RecurrentLayer
-from lrcnet.sequence import under_autocast
+from lrcnet.sequence import Sequences, under_autocast
 from lrcnet.torch_layers import GRU, LSTM
 
 __all__ = [
@@ -38,6 +41,9 @@ __all__ = [
 
 class LiquidLayer(ContinuousLayer):
     """A layer of liquid cells; their values can be read and loaded in the paper's letters."""
+
+    _parameters_checked: bool = False
+    _input_checked: bool = False
 
     if TYPE_CHECKING:
 
@@ -67,6 +73,84 @@ class LiquidLayer(ContinuousLayer):
     def load_circuit(self, circuit: Mapping[str, Tensor | None], layer: int = 0, reverse: bool = False) -> None:
         """Load a circuit, whichever parametrisation it came from; the inverse of `circuit`."""
         self._cell(layer, reverse).load_circuit(circuit)
+
+    def _where_values_are(self) -> str:
+        return "its values are the letters of an equation: read them with circuit(), write them with load_circuit()"
+
+    def calibrate(self, x: Tensor | PackedSequence) -> Self:
+        """Set the first layer's input map so that its synapses see centred inputs of unit variance; return the layer.
+
+        Per channel, input_scale becomes 1 / std and input_shift -mean / std of the given readings. Call it once before
+        training, with a batch that is typical of the training data. The map is fixed from then on (requires_grad is
+        False), until `reset_parameters`; the state dict carries it, with an entry `input_map_fixed`.
+
+        Args:
+            x: readings in any layout that `forward` takes. NaN stands for a missing value and is ignored; padding
+                counts as a reading unless x is packed. A constant channel is centred only, and a channel without any
+                value keeps its map.
+
+        Raises:
+            ValueError: if the layer has no input map, or x has a wrong shape, no readings or an infinite value.
+
+        >>> layer, pressure = lrcnet.LRCU(1, 5), 1000 + 20 * torch.randn(50, 8, 1)
+        >>> output, h_n = layer.calibrate(pressure)(pressure)
+        """
+        calibrate_cells(self._first_cells(), self.mode, x, self.input_size)
+        self._fix_input_map(True)
+        return self
+
+    def reset_parameters(self) -> None:
+        """Draw new initial values for every cell; an input map that `calibrate` fixed learns again."""
+        super().reset_parameters()
+        self._fix_input_map(False)
+
+    def _first_cells(self) -> list[LiquidCell]:
+        return [self._cell(0, reverse) for reverse in ((False, True) if self.bidirectional else (False,))]
+
+    def _fix_input_map(self, fixed: bool) -> None:
+        """Fix the first layer's input map, or let it learn; a buffer keeps the choice in the state dict."""
+        cells = self._first_cells()
+        set_learnable(cells, not fixed)
+        if not fixed:
+            self._buffers.pop("input_map_fixed", None)
+        elif "input_map_fixed" not in self._buffers:
+            self.register_buffer("input_map_fixed", torch.tensor(True, device=cells[0].k.device))
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
+        fixed = f"{prefix}input_map_fixed" in state_dict
+        # A dictionary that does not hold this layer leaves it as it is.
+        if fixed != ("input_map_fixed" in self._buffers) and f"{prefix}cells.0.input_scale" in state_dict:
+            self._fix_input_map(fixed)
+        super()._load_from_state_dict(state_dict, prefix, *rest)
+
+    def _check_first_call(self, sequences: Sequences, states: Tensor) -> None:
+        check_input = self.training and not self._input_checked and sequences.x.numel() > 0
+        if self._parameters_checked and not check_input:
+            return
+        if not first_call.values_may_be_checked(sequences.x, states):
+            return
+        with torch.no_grad():
+            if not self._parameters_checked:
+                self._parameters_checked = True
+                # A state that starts elsewhere has gradients, because the forget gate acts on it.
+                dead = [] if bool(states.any()) else self._find_dead_cells()
+                if dead:
+                    first_call.warn_of_dead_cells(self.mode, dead)
+            if check_input:
+                self._input_checked = True
+                circuit = self._cell(0, False).values()
+                readings = first_call.thin_out(sequences, self.hidden_size * sequences.x.shape[-1])
+                first_call.warn_if_out_of_range(self.mode, circuit, readings)
+
+    def _find_dead_cells(self) -> list[str]:
+        """Return the places of cells whose state cannot leave zero, such as "layer 1, reverse"."""
+        places = [(layer, reverse) for layer in range(self.num_layers) for reverse in range(1 + self.bidirectional)]
+        cells = [(layer, reverse, self._cell(layer, bool(reverse))) for layer, reverse in places]
+        return [
+            f"layer {layer}" + (", reverse" if reverse else "")
+            for layer, reverse, cell in cells
+            if first_call.is_dead(cell.values(), cell.switches())
+        ]
 
     def step(self, x: Tensor, state: Tensor | None = None, dt: float | Tensor | None = None) -> tuple[Tensor, Tensor]:
         answer = None if torch.is_grad_enabled() else self._stream(x, state, dt)

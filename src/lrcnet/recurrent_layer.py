@@ -4,6 +4,7 @@ Axes: T time, B batch, n inputs, m hidden units, L layers, D directions (2 if bi
 """
 
 import inspect
+import re
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -24,6 +25,10 @@ from lrcnet.sequence import (
     read_input,
     under_autocast,
 )
+from lrcnet.tracing import Unscriptable, compiling
+
+# The parameters of torch.nn.RNN, LSTM and GRU, such as weight_ih_l0 or bias_hh_l1_reverse.
+_TORCH_WEIGHT = re.compile(r"(?:weight_(?:ih|hh|hr)|bias_(?:ih|hh))_l\d+(?:_reverse)?")
 
 
 def keyword_only(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
@@ -32,7 +37,7 @@ def keyword_only(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     return {name: p for name, p in parameters.items() if p.kind is inspect.Parameter.KEYWORD_ONLY}
 
 
-class RecurrentLayer(nn.Module):
+class RecurrentLayer(Unscriptable, nn.Module):
     """A stack of cells over time, with torch.nn.GRU's interface.
 
     Args:
@@ -119,6 +124,18 @@ class RecurrentLayer(nn.Module):
                 return self._run(cast_to(input, like.dtype), cast_to(hx, like.dtype), cast_to(dt, like.dtype), like)
         return self._run(input, hx, dt, like)
 
+    def __getattr__(self, name: str) -> Any:
+        """Look up parameters and modules as nn.Module does; for torch.nn.GRU's weights, say what to use instead."""
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            if _TORCH_WEIGHT.fullmatch(name):
+                raise AttributeError(f"{self.mode} has no {name}; {self._where_values_are()}") from None
+            raise
+
+    def _where_values_are(self) -> str:
+        return "its parameters are those of its cells, e.g. layer.cells[0].weight_ih"
+
     def _run(
         self, input: Tensor | PackedSequence, hx: Tensor | None, dt: Dt, like: Tensor
     ) -> tuple[Tensor | PackedSequence, Tensor]:
@@ -140,6 +157,8 @@ class RecurrentLayer(nn.Module):
         )
         states = initial_state(self, "hx", hx, sequences.x, layout)
         sequences = self._prepare_time(sequences, given=dt is not None, first=hx is None)
+        if not compiling():
+            self._check_first_call(sequences, states)
         output, last = self._stack(sequences, states)
         return layout.restore(output, sequences.lengths), layout.restore_state(last)
 
@@ -154,6 +173,9 @@ class RecurrentLayer(nn.Module):
             return sequences
         column = sequences.dt.unsqueeze(-1) if isinstance(sequences.dt, Tensor) else sequences.dt
         return Sequences(with_time(sequences.x, column), 1.0, sequences.lengths)
+
+    def _check_first_call(self, sequences: Sequences, states: Tensor) -> None:
+        """Look for silent faults before the first run; a hook for layers that know some. Never called by a compiler."""
 
     def _stack(self, sequences: Sequences, states: Tensor) -> tuple[Tensor, Tensor]:
         """Run all layers and directions over time-major sequences: output (T, B, D*m), last states (L*D, B, m)."""

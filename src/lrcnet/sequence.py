@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
-from lrcnet.cells.base import check_gaps, check_like, check_number
+from lrcnet.cells.base import check_gaps, check_like, check_number, describe_state
 
 Dt = float | Tensor | PackedSequence | None
 Given = TypeVar("Given")
@@ -211,7 +211,7 @@ def initial_state(layer: StackedLayer, what: str, given: Tensor | None, x: Tenso
         return x.new_zeros(depth, x.shape[1], layer.hidden_size)
     shape = (depth, x.shape[1], layer.hidden_size) if layout.batched else (depth, layer.hidden_size)
     if not isinstance(given, Tensor):
-        raise TypeError(f"{what} must be a tensor of shape {shape}, but is a {type(given).__name__}")
+        raise TypeError(describe_state(what, shape, given))
     if given.shape != shape:
         raise ValueError(
             f"{what} must have shape {shape}, that is (layers * directions, {'batch, ' if layout.batched else ''}"

@@ -4,13 +4,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
-from lrcnet.cells.gated import no_time, reset_torch_rnn, with_time
+from lrcnet.cells.gated import check_pair, no_time, reset_torch_rnn, with_time
 from lrcnet.sequence import Dt, as_sequence, cast_to, check_dropout, initial_state, read_input, under_autocast
+from lrcnet.tracing import Unscriptable
 
 State = Tensor | tuple[Tensor, Tensor]
 
 
-class _TimedLayer(nn.Module):
+class _TimedLayer(Unscriptable, nn.Module):
     """The additions to torch's LSTM and GRU: dt as an input column, streaming, empty sequences, initial values."""
 
     mode: str
@@ -110,8 +111,8 @@ class _TimedLayer(nn.Module):
         """Return the tensors of a state by the names that error messages use."""
         if self.mode == "GRU":
             return {"hx": hx}  # type: ignore[dict-item]
-        if hx is not None and not (isinstance(hx, tuple | list) and len(hx) == 2):
-            raise TypeError(f"hx of an LSTM must be a pair (h, c), but is a {type(hx).__name__}")
+        check_pair(hx)
+        assert not isinstance(hx, Tensor)
         return {"hx[0]": hx[0] if hx else None, "hx[1]": hx[1] if hx else None}
 
     def step(self, x: Tensor, state: State | None = None, dt: float | Tensor | None = None) -> tuple[Tensor, State]:

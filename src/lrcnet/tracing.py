@@ -18,6 +18,17 @@ _jit_state = torch._C._get_tracing_state
 _count_dispatch_modes = torch._C._len_torch_dispatch_stack
 
 
+class Unscriptable:
+    """A module that torch.jit.script cannot compile, and says so in a sentence instead of a compiler's trace."""
+
+    def __prepare_scriptable__(self) -> Any:
+        """Raise; torch.jit.script calls this on every module of a model before it compiles."""
+        raise NotImplementedError(
+            f"torch.jit.script cannot compile {type(self).__name__}, whose step is chosen at run time; use "
+            "torch.compile or torch.export instead, which torch recommends in its place"
+        )
+
+
 def transform_active() -> bool:
     """Return whether a torch.func transform (grad, vmap, jacrev ...) is running."""
     return _innermost_transform() is not None

@@ -21,7 +21,7 @@ from lrcnet.errors import (
     positive_size,
 )
 from lrcnet.solvers import SOLVERS, ExplicitRungeKutta, advance
-from lrcnet.tracing import values_are_readable
+from lrcnet.tracing import Unscriptable, values_are_readable
 
 NEGATIVE_DT = ("error", "clamp", "allow")
 
@@ -29,7 +29,7 @@ GatesByName = Mapping[str, Tensor]
 """name -> (T, B, m): "forget", "update", "time_constant" ... of every step, whatever a kind of unit has."""
 
 
-class Cell(nn.Module, ABC):
+class Cell(Unscriptable, nn.Module, ABC):
     """One step of a recurrence: `forward(x, h=None, dt=None) -> h`.
 
     The methods marked final are the interface. A subclass overrides hooks only: what it computes from its parameters
@@ -187,6 +187,8 @@ class Cell(nn.Module, ABC):
         state_shape = (*x.shape[:-1], self.hidden_size)
         if h is None:
             h = x.new_zeros(state_shape)
+        if not isinstance(h, Tensor):
+            raise TypeError(describe_state("h", state_shape, h))
         check_like(kind, "h", h, like)
         if h.shape != state_shape:
             raise ValueError(f"h must have shape {state_shape}, but has {tuple(h.shape)}; it is (batch, hidden)")
@@ -283,6 +285,12 @@ class ODECell(Cell):
 def states_before(h: Tensor, states: Tensor) -> Tensor:
     """Return the states (T, B, m) that the steps start with: h (B, m), then all but the last."""
     return torch.cat([h.unsqueeze(0), states[:-1]]) if len(states) else states
+
+
+def describe_state(what: str, shape: tuple[int, ...], given: object) -> str:
+    """Return the sentence for a state that is no tensor, such as an LSTM's pair (h, c)."""
+    pair = "; there is no cell state c, pass h alone" if isinstance(given, tuple | list) else ""
+    return f"{what} must be a tensor of shape {shape}, but is a {type(given).__name__}{pair}"
 
 
 def check_like(owner: str, what: str, given: Tensor, like: Tensor) -> None:

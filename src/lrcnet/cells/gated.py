@@ -6,8 +6,9 @@ import torch
 from torch import Tensor, nn
 
 from lrcnet.cells import mgu_sequence
-from lrcnet.cells.base import Cell, GatesByName, check_gaps, check_number, warn_if_diverged
+from lrcnet.cells.base import Cell, GatesByName, check_gaps, check_number, describe_state, warn_if_diverged
 from lrcnet.errors import positive_size
+from lrcnet.tracing import Unscriptable
 
 
 class MGUCell(Cell):
@@ -136,7 +137,7 @@ def reset_torch_rnn(rnn: nn.Module, hidden_size: int) -> None:
                 parameter[hidden_size : 2 * hidden_size] = 1.0
 
 
-class _TimedCell(nn.Module):
+class _TimedCell(Unscriptable, nn.Module):
     """The additions of GRUCell and LSTMCell to torch's: the baselines' initial values, and dt as one more input."""
 
     hidden_size: int
@@ -160,7 +161,13 @@ class _TimedCell(nn.Module):
 
     def forward(self, input: Tensor, hx: Any = None, dt: float | Tensor | None = None) -> Any:
         """Advance the state as torch's cell does; dt, a number or (B,), needs time_feature."""
+        self._check_state(input, hx)
         return super().forward(_timed(self, input, dt), hx)
+
+    def _check_state(self, input: Tensor, hx: Any) -> None:
+        """Raise unless the state is None or of this cell's kind; torch checks the shapes."""
+        if hx is not None and not isinstance(hx, Tensor):
+            raise TypeError(describe_state("hx", (*input.shape[:-1], self.hidden_size), hx))
 
 
 class GRUCell(_TimedCell, nn.GRUCell):
@@ -169,6 +176,15 @@ class GRUCell(_TimedCell, nn.GRUCell):
 
 class LSTMCell(_TimedCell, nn.LSTMCell):
     """torch.nn.LSTMCell with the baselines' initial values and `time_feature`; its state is (h, c)."""
+
+    def _check_state(self, input: Tensor, hx: Any) -> None:
+        check_pair(hx)
+
+
+def check_pair(hx: Any) -> None:
+    """Raise unless an LSTM's state is None or a pair (h, c)."""
+    if hx is not None and not (isinstance(hx, tuple | list) and len(hx) == 2):
+        raise TypeError(f"hx of an LSTM must be a pair (h, c), but is a {type(hx).__name__}")
 
 
 def _timed(cell: _TimedCell, x: Tensor, dt: float | Tensor | None) -> Tensor:
