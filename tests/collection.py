@@ -15,6 +15,7 @@ EXTRA: dict[str, dict[str, Any]] = {
     "lrc-rk4": {"solver": "rk4"},
     "lrc-dopri5": {"solver": "dopri5"},
     "stc-euler": {"solver": "euler", "unfolds": 1},
+    "lrcu-ab": {"parametrisation": "ab", "output_map": True},
     "lrcu-sigma-mu": {"parametrisation": "sigma-mu", "output_map": True},
     "lrcu-softplus": {"constraint": "softplus", "input_map": False},
     "mgu-timed": {"time_feature": True},

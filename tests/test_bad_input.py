@@ -119,7 +119,7 @@ def test_construction_refuses_what_torch_would_misread() -> None:
         lrcnet.LRCU(3, 4, elastance="none")
     with raises(ValueError, "backend must be one of auto, fused, reference"):
         lrcnet.LRCU(3, 4, backend="gpu")
-    with raises(ValueError, "parametrisation must be one of ab, sigma-mu"):
+    with raises(ValueError, "parametrisation must be one of scaled, ab, sigma-mu"):
         lrcnet.LRCU(3, 4, parametrisation="mu")
     with pytest.warns(UserWarning, match="dropout acts between layers"):
         lrcnet.LRCU(3, 4, dropout=0.5)

@@ -22,7 +22,7 @@ def numpy_circuit(layer: lrcnet.LRCU) -> dict[str, np.ndarray]:
     return {name: value.numpy() for name, value in layer.circuit().items() if value is not None}
 
 
-@pytest.mark.parametrize("parametrisation", ["ab", "sigma-mu"])
+@pytest.mark.parametrize("parametrisation", ["scaled", "ab", "sigma-mu"])
 @pytest.mark.parametrize(("solver", "unfolds"), [("euler", 1), ("hybrid", 6), ("exponential", 3)])
 @pytest.mark.parametrize("model", MODELS)
 def test_layers_equal_the_transcribed_equations_over_irregular_time(
@@ -126,7 +126,8 @@ def test_output_map_touches_the_output_and_not_the_state() -> None:
         x = torch.randn(7, 2, 3)
         (mapped, h_mapped), (states, h_states) = layer(x), plain(x)
     assert torch.equal(h_mapped, h_states)
-    torch.testing.assert_close(mapped, states * cell.output_scale + cell.output_shift)
+    circuit = layer.circuit()
+    torch.testing.assert_close(mapped, states * circuit["output_scale"] + circuit["output_shift"])
 
 
 def test_symmetric_elastance_is_even_and_bounded_by_its_value_at_zero() -> None:

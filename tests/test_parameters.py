@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 import lrcnet
 from lrcnet.cells.liquid import LiquidCell
-from lrcnet.liquid import LiquidParameters, centre_of
+from lrcnet.circuit import LETTERS
+from lrcnet.liquid import PARAMETRISATIONS, LiquidParameters, centre_of
 
 
 def count(module: torch.nn.Module) -> int:
@@ -54,8 +55,8 @@ def test_baselines_start_as_the_protocol_says() -> None:
 
 
 @pytest.mark.parametrize("constraint", ["clamp", "softplus"])
-@pytest.mark.parametrize("target", ["ab", "sigma-mu"])
-@pytest.mark.parametrize("source", ["ab", "sigma-mu"])
+@pytest.mark.parametrize("target", PARAMETRISATIONS)
+@pytest.mark.parametrize("source", PARAMETRISATIONS)
 def test_circuits_carry_over_between_parametrisations_to_rounding(source: str, target: str, constraint: str) -> None:
     first = lrcnet.LRCU(3, 5, parametrisation=source, dtype=torch.float64, output_map=True)
     second = lrcnet.LRCU(3, 5, parametrisation=target, constraint=constraint, dtype=torch.float64, output_map=True)
@@ -126,14 +127,15 @@ def test_a_plain_training_loop_stays_within_the_constraints(constraint: str) -> 
         assert (cell.g >= 0).all()
 
 
-def test_gradient_reaches_a_negative_conductance_only_to_raise_it() -> None:
-    cell = lrcnet.LRCUCell(1, 1)
+@pytest.mark.parametrize(("parametrisation", "unit"), [("ab", 1), ("scaled", LETTERS["g"].unit)])
+def test_gradient_reaches_a_negative_conductance_only_to_raise_it(parametrisation: str, unit: float) -> None:
+    cell = lrcnet.LRCUCell(1, 1, parametrisation=parametrisation)
     with torch.no_grad():
         cell.g.fill_(-0.5)
     for sign in (1, -1):
         cell.zero_grad()
         (sign * cell.values().g).sum().backward()
-        expected = 0.0 if sign > 0 else -1.0
+        expected = 0.0 if sign > 0 else -unit
         assert (cell.g.grad == expected).all()
 
 

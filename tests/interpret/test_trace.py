@@ -76,7 +76,9 @@ def test_first_of_stacked_layers_and_unbatched_sequences(name: str) -> None:
 
 @pytest.mark.parametrize("name", LIQUID)
 @pytest.mark.parametrize(
-    "options", [{}, {"unfolds": 3}, {"constraint": "softplus"}, {"parametrisation": "sigma-mu"}], ids=str
+    "options",
+    [{}, {"unfolds": 3}, {"constraint": "softplus"}, {"parametrisation": "sigma-mu"}, {"parametrisation": "ab"}],
+    ids=str,
 )
 def test_gates_of_the_kernel_are_those_of_the_equation(name: str, options: dict) -> None:
     fused = layer_of(name, backend="fused", **options)

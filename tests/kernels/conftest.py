@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from lrcnet import kernels
-from lrcnet.circuit import STEP_LETTERS, Circuit, Switches
+from lrcnet.circuit import LETTERS, STEP_LETTERS, Circuit, Switches
 from lrcnet.kernels import native
 from lrcnet.kernels.cpu import CPUBackend
 
@@ -30,8 +30,11 @@ CPU = CPUBackend()
 def circuit_and_switches(
     *, batch_first: bool = False, negative_dt: str = "error", **rest: Any
 ) -> tuple[Circuit, Switches]:
-    """The letters and switches of a model given by name."""
-    circuit = Circuit(**{name: rest.pop(name) for name in STEP_LETTERS})
+    """The letters, in their units if scaled, and the switches of a model given by name."""
+    letters = {name: rest.pop(name) for name in STEP_LETTERS}
+    if rest.get("scaled"):
+        letters |= {name: value / LETTERS[name].unit for name, value in letters.items() if value is not None}
+    circuit = Circuit(**letters)
     return circuit, Switches(batch_first=batch_first, check_dt=negative_dt == "error", **rest)
 
 

@@ -43,17 +43,17 @@ def test_gradcheck_through_every_tensor(model: dict[str, Any]) -> None:
     assert torch.autograd.gradcheck(call, leaves)
 
 
-@pytest.mark.parametrize("elastance", ["none", "symmetric"])
-def test_opcheck(elastance: str) -> None:
+@pytest.mark.parametrize(("elastance", "scaled"), [("none", False), ("symmetric", False), ("symmetric", True)])
+def test_opcheck(elastance: str, scaled: bool) -> None:
     (x, h0, dt), rest = arguments(elastance=elastance, unfolds=2)
     tensors = [None if t is None else t.requires_grad_() for t in (x, h0, dt, *(rest[name] for name in STEP_LETTERS))]
-    switches = (1.0, True, elastance, "hybrid", 2, False)
-    torch.library.opcheck(torch.ops.lrcnet.scan.default, (*tensors, *switches, True, True))
+    switches = (1.0, True, elastance, "hybrid", 2, False, True, scaled)
+    torch.library.opcheck(torch.ops.lrcnet.scan.default, (*tensors, *switches, True))
     plain = [None if t is None else t.detach() for t in tensors]
-    out, saved = torch.ops.lrcnet.scan(*plain, *switches, True, True)
+    out, saved = torch.ops.lrcnet.scan(*plain, *switches, True)
     torch.library.opcheck(
         torch.ops.lrcnet.scan_backward.default,
-        (torch.ones_like(out), *plain, *switches, True, out, saved, True, True),
+        (torch.ones_like(out), *plain, *switches, out, saved, True, True),
         test_utils=("test_schema", "test_faketensor"),
     )
 

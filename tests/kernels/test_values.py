@@ -27,7 +27,7 @@ ROUNDING = 6e-8
 # Where the question is which number comes out and not how exactly: far above rounding, far below any mistake.
 ROUGH = {torch.float32: 2e-4, torch.float64: 1e-10}
 
-NAMES = [f"{m['saturated']}-{m['elastance']}-{m['solver']}-{m['unfolds']}" for m in MODELS]
+NAMES = ["-".join(map(str, model.values())) for model in MODELS]
 SIZES = [(5, 3, 3, 7), (4, 5, 1, 17), (3, 1, 64, 1), (2, 70, 3, 64), (2, 3, 64, 129), (140, 2, 2, 5), (6, 33, 0, 8)]
 # Every switch, solver and number of unfoldings at least once.
 SOME_MODELS: list[dict[str, Any]] = [

@@ -6,11 +6,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-MODELS = [
+MODELS: list[dict[str, Any]] = [
     {"saturated": saturated, "elastance": elastance, "solver": solver, "unfolds": unfolds}
     for saturated, elastance, solver, unfolds in itertools.product(
         (True, False), ("none", "asymmetric", "symmetric"), ("euler", "hybrid", "exponential"), (1, 3)
     )
+]
+# Letters in their units. These are applied in the same way in all models, so that every switch once is enough.
+MODELS += [
+    {"saturated": True, "elastance": "symmetric", "solver": "euler", "unfolds": 1, "scaled": True},
+    {"saturated": True, "elastance": "asymmetric", "solver": "exponential", "unfolds": 3, "scaled": True},
+    {"saturated": False, "elastance": "none", "solver": "hybrid", "unfolds": 3, "scaled": True},
 ]
 
 
@@ -55,8 +61,9 @@ def states(
     unfolds: int,
     batch_first: bool,
     negative_dt: str = "error",
+    scaled: bool = False,
 ) -> Tensor:
-    """The states that a backend must return."""
+    """The states that a backend must return; it must not matter whether it got the letters in their units."""
     if batch_first:
         x = x.transpose(0, 1)
         dt = dt.transpose(0, 1) if isinstance(dt, Tensor) and dt.dim() == 2 else dt

@@ -10,7 +10,7 @@ BOX = Domain((-0.4, 0.4), (-1.0, 1.0))
 
 
 @pytest.mark.parametrize("elastance", ["symmetric", "asymmetric"])
-@pytest.mark.parametrize("parametrisation", ["ab", "sigma-mu"])
+@pytest.mark.parametrize("parametrisation", ["scaled", "ab", "sigma-mu"])
 def test_associated_lrc_is_the_stc_times_its_elastance(elastance: str, parametrisation: str) -> None:
     stc = lrcnet.STC(3, 5, solver="euler", unfolds=1, output_map=True, parametrisation=parametrisation)
     lrc, certificate = associated_lrc(stc, 0.1, elastance=elastance)
