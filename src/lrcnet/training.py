@@ -250,7 +250,8 @@ def _as_loss_of_batch(loss: Criterion | LossOfBatch | None) -> LossOfBatch:
                 "(model, batch) for other batches"
             )
         device = next(model.parameters()).device
-        x, *dt, y = (part.to(device) if isinstance(part, Tensor | PackedSequence) else part for part in batch)
+        parts: Iterable[Any] = batch
+        x, *dt, y = (part.to(device) if isinstance(part, Tensor | PackedSequence) else part for part in parts)
         output = model(x, dt=dt[0]) if dt else model(x)
         answer: Tensor = criterion(output[0] if isinstance(output, tuple) else output, y)
         return answer
