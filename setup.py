@@ -40,7 +40,7 @@ FLAGS = [
     "-Wextra",
     "-Wno-psabi",
 ]
-# The baseline is what every processor of the architecture has, SSE2 or NEON. It comes first, because it must compile.
+# Every processor of the architecture has the baseline, SSE2 or NEON. It comes first, because it must compile.
 INSTRUCTION_SETS = {
     "baseline": [],
     "avx2": ["-mavx2", "-mfma"],

@@ -116,6 +116,8 @@ def test_first_state_and_dt_are_checked_too() -> None:
     half = Circuit._make(None if value is None else value.half() for value in circuit)
     with pytest.raises(ValueError, match="x must be float32 or float64"):
         backend.step(half, Switches(), x[0].half(), h.half(), 1.0)
+    with pytest.raises(ValueError, match="x must be float32 or float64"):
+        backend.scan(half, Switches(), x.half(), h.half(), 1.0)
 
 
 @built

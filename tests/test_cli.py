@@ -10,7 +10,7 @@ import pytest
 
 import lrcnet
 from lrcnet.cli import COMMANDS, build_parser, main
-from lrcnet.plugins import registered
+from lrcnet.plugins import find_entry_points
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -23,7 +23,7 @@ def test_every_command_has_help_with_an_example(command: str, capsys: pytest.Cap
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_example_in_the_help_parses(command: str) -> None:
-    example = registered("lrcnet.commands")[command].load().EXAMPLE
+    example = find_entry_points("lrcnet.commands")[command].load().EXAMPLE
     build_parser().parse_args(shlex.split(example)[1:])
 
 

@@ -4,12 +4,12 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from lrcnet.plugins import registered
+from lrcnet.plugins import find_entry_points
 from lrcnet.version import __version__
 
 # Each command is a module with HELP, EXAMPLE, configure(parser) and run(arguments) -> exit code, registered as an entry
 # point. A module imports what it needs inside `run`, so that --help is quick.
-COMMANDS = tuple(registered("lrcnet.commands"))
+COMMANDS = tuple(find_entry_points("lrcnet.commands"))
 
 # Errors that a user can cause and fix; any other error is a bug of ours and keeps its traceback.
 EXPECTED_ERRORS = (ValueError, TypeError, RuntimeError, OSError, ImportError)
@@ -20,7 +20,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="lrcnet", description="Liquid recurrent networks and the paper behind them.")
     parser.add_argument("--version", action="version", version=f"lrcnet {__version__}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name, point in registered("lrcnet.commands").items():
+    for name, point in find_entry_points("lrcnet.commands").items():
         module = point.load()
         sub = subparsers.add_parser(
             name,

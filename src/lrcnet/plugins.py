@@ -13,7 +13,7 @@ from typing import Any, Literal
 Group = Literal["lrcnet.commands", "lrcnet.benchmarks", "lrcnet.readers"]
 
 
-def registered(group: Group) -> dict[str, EntryPoint]:
+def find_entry_points(group: Group) -> dict[str, EntryPoint]:
     """Return the entry points of a group by name, in the order in which their packages list them."""
     return {point.name: point for point in entry_points(group=group)}
 
@@ -25,9 +25,9 @@ def load(what: str, name: str, points: dict[str, EntryPoint]) -> Any:
         ValueError: if no package registers the name; the message lists the valid names.
     """
     if name not in points:
-        raise ValueError(f"{what} must be one of {_listed(points)}, but is {name!r}; choose one of these")
+        raise ValueError(f"{what} must be one of {_join_names(points)}, but is {name!r}; choose one of these")
     return points[name].load()
 
 
-def _listed(names: Iterable[str]) -> str:
+def _join_names(names: Iterable[str]) -> str:
     return ", ".join(names) or "none (no package registers any)"

@@ -223,7 +223,7 @@ def solve(
     method = SOLVERS[one_of("the solver of a vector field", solver, FIELD_SOLVERS)]
     if isinstance(method, DormandPrince):
         return DormandPrince(5, relative_tolerance, absolute_tolerance).solve(field, y0, t)
-    assert isinstance(method, ExplicitRungeKutta)  # by FIELD_SOLVERS
+    assert isinstance(method, ExplicitRungeKutta)  # every other row of FIELD_SOLVERS
     states = [y0]
     steps = t.diff().tolist()
     for time, step in zip(t.tolist(), steps, strict=False):

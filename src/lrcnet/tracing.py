@@ -1,7 +1,7 @@
-"""The one file that knows torch's private parts: whether somebody traces, transforms or intercepts what runs now.
+"""The only file that uses torch's private functions: they tell whether a tracer, a transform or a mode is active.
 
-Every use of a name that torch does not document stands here, with a test in tests/test_tracing.py, so that a new
-version of torch that changes one of them is noticed, and mended, in one place.
+Every use of a name that torch does not document stands here, with a test in tests/test_tracing.py, so that a change in
+a new version of torch is noticed and fixed in one place.
 """
 
 from typing import Any
@@ -30,27 +30,27 @@ class Unscriptable:
 
 
 def transform_active() -> bool:
-    """Whether a torch.func transform (grad, vmap, jacrev ...) is running."""
+    """Return whether a torch.func transform (grad, vmap, jacrev ...) is running."""
     return _innermost_transform() is not None
 
 
 def forward_mode_active() -> bool:
-    """Whether a forward-mode derivative (torch.autograd.forward_ad) is being taken."""
+    """Return whether a forward-mode derivative (torch.autograd.forward_ad) is being taken."""
     return _forward_ad._current_level >= 0
 
 
 def jit_tracing() -> bool:
-    """Whether torch.jit.trace, or an exporter built on it, is recording."""
+    """Return whether torch.jit.trace, or an exporter built on it, is recording."""
     return _jit_state() is not None
 
 
 def dispatch_mode_active() -> bool:
-    """Whether a TorchDispatchMode sees every operator that runs."""
+    """Return whether a TorchDispatchMode sees every operator that runs."""
     return _count_dispatch_modes() > 0
 
 
 def is_batch_of_gradients(gradient: Tensor | None) -> bool:
-    """Whether a gradient stands for several at once, as in torch.autograd.grad(is_grads_batched=True)."""
+    """Return whether a gradient stands for several at once, as in torch.autograd.grad(is_grads_batched=True)."""
     return gradient is not None and bool(torch._C._functorch.is_legacy_batchedtensor(gradient))
 
 
@@ -60,17 +60,17 @@ def below_autograd() -> Any:
 
 
 def dispatcher_needed() -> bool:
-    """Whether an operator has to go through torch's dispatcher because a tracer, transform or mode is active."""
+    """Return whether an operator has to go through torch's dispatcher because a tracer, transform or mode is active."""
     return compiling() or jit_tracing() or dispatch_mode_active() or transform_active()
 
 
 def are_ordinary(*tensors: Tensor | None) -> bool:
-    """Whether all are plain tensors or parameters (or None), not subclasses with a behaviour of their own."""
+    """Return whether all are plain tensors or parameters (or None), not subclasses with a behaviour of their own."""
     return _ORDINARY.issuperset(map(type, tensors))
 
 
 def values_are_readable(*tensors: Tensor) -> bool:
-    """Whether Python may look at numbers now: not while torch.compile, torch.export or torch.func trace."""
+    """Return whether Python may look at numbers now: not while torch.compile, torch.export or torch.func trace."""
     if compiling() or transform_active():
         return False
     return not any(tensor.is_meta for tensor in tensors)

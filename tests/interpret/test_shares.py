@@ -1,4 +1,4 @@
-"""Shares are exact where a network is linear, and marks are what rank statistics say."""
+"""Shares are exact where a network is linear, and marks equal SciPy's rank statistic."""
 
 import pytest
 import torch
@@ -11,12 +11,12 @@ from lrcnet.models import Tagger
 
 def test_neurons_of_a_linear_read_out_have_exact_shares() -> None:
     tagger, x = Tagger(lrcnet.LRCU(3, 5, batch_first=True), 5, 4), torch.randn(16, 6, 3)
-    found = shares(tagger, x, lambda logits: logits[:, -1, 2])
+    result = shares(tagger, x, lambda logits: logits[:, -1, 2])
     states = tagger.layer(x)[0].detach()
     parts = (tagger.head.weight[2].detach() * (states[:, -1] - states.mean((0, 1)))).abs().mean(0)
-    torch.testing.assert_close(found.neurons, parts / parts.sum())
-    assert found.inputs.shape == (3,)
-    assert found.inputs.sum() == pytest.approx(1)
+    torch.testing.assert_close(result.neurons, parts / parts.sum())
+    assert result.inputs.shape == (3,)
+    assert result.inputs.sum() == pytest.approx(1)
 
 
 @pytest.mark.parametrize("kind", [lrcnet.LRCU, lrcnet.LSTM, lrcnet.MGU, nn.GRU])
@@ -28,9 +28,9 @@ def test_an_input_that_is_not_connected_has_no_share(kind) -> None:
                 getattr(layer.cells[0], name)[5 + 1] = 0
         else:
             (layer.weight_ih_l0 if isinstance(layer, nn.RNNBase) else layer.cells[0].weight_ih)[:, 1] = 0
-    found = shares(layer, torch.randn(7, 4, 3), lambda out: out[-1].sum(-1))
-    assert found.inputs[1] == 0
-    assert found.inputs[0] > 0
+    result = shares(layer, torch.randn(7, 4, 3), lambda out: out[-1].sum(-1))
+    assert result.inputs[1] == 0
+    assert result.inputs[0] > 0
 
 
 def test_a_channel_that_stands_still_has_no_share() -> None:
@@ -54,8 +54,8 @@ def test_marks_are_mann_whitneys() -> None:
 
     values = torch.randn(60, 3, dtype=torch.float64).round(decimals=1)
     event = torch.rand(60) < 0.3
-    found = marks(values, event)
-    for column, one in zip(values.unbind(1), found.tolist(), strict=True):
+    strengths = marks(values, event)
+    for column, one in zip(values.unbind(1), strengths.tolist(), strict=True):
         u = mannwhitneyu(column[event].numpy(), column[~event].numpy()).statistic
         assert one == pytest.approx(2 * u / (int(event.sum()) * int((~event).sum())) - 1)
     with pytest.raises(ValueError, match="does at 0 of 60"):

@@ -1,4 +1,4 @@
-"""A trace is what forward does: the same bits, the same functions, for every layer and layout."""
+"""A trace records the forward pass itself: the same bits, the same functions, for every layer and layout."""
 
 import pytest
 import torch
@@ -35,29 +35,29 @@ def dt_for(name: str, x: Tensor) -> Tensor | None:
 
 @torch.no_grad()
 def forward(layer: nn.Module, x: Tensor, dt: Tensor | None = None) -> Tensor:
-    """torch's LSTM gives other last digits with gradients than without."""
+    """Run a layer without gradients, because torch's LSTM rounds differently with them."""
     return (layer(x) if dt is None else layer(x, dt=dt))[0]
 
 
-def before(found: Tensor, start: Tensor) -> Tensor:
-    """States before each step, time-major."""
-    return torch.cat([start.unsqueeze(0), found[:-1]])
+def before(states: Tensor, start: Tensor) -> Tensor:
+    """Return the states before each step, time-major."""
+    return torch.cat([start.unsqueeze(0), states[:-1]])
 
 
 @pytest.mark.parametrize("name", HAVE)
 @pytest.mark.parametrize("options", [{}, {"batch_first": True}, {"num_layers": 2, "bidirectional": True}], ids=str)
-def test_no_output_bit_changes_and_every_unit_gives_what_it_has(name: str, options: dict) -> None:
+def test_no_output_bit_changes_and_every_unit_has_its_quantities(name: str, options: dict) -> None:
     layer, x = layer_of(name, **options), torch.randn(4, 6, 3)
     dt = dt_for(name, x)
     expected = forward(layer, x, dt)
     for reverse in {False, layer.bidirectional}:
-        found = trace(layer, x, dt, reverse=reverse)
-        assert torch.equal(found.output, expected)
-        assert found.named().keys() == {"state"} | HAVE[name]
+        record = trace(layer, x, dt, reverse=reverse)
+        assert torch.equal(record.output, expected)
+        assert record.by_name().keys() == {"state"} | HAVE[name]
         own = expected[..., 5:] if reverse else expected[..., :5]
-        assert torch.equal(found.state, own), "these layers have no output map"
-        assert all(value.shape == (4, 6, 5) for value in found.named().values())
-        assert all(getattr(found, key) is None for key in COMMON if key not in HAVE[name])
+        assert torch.equal(record.state, own), "these layers have no output map"
+        assert all(value.shape == (4, 6, 5) for value in record.by_name().values())
+        assert all(getattr(record, key) is None for key in COMMON if key not in HAVE[name])
     assert torch.equal(forward(layer, x, dt), expected), "nothing is left behind"
 
 
@@ -84,9 +84,9 @@ def test_gates_of_the_kernel_are_those_of_the_equation(name: str, options: dict)
     plain.load_state_dict(fused.state_dict())
     x, dt, start = torch.randn(7, 2, 3), torch.rand(7, 2), torch.randn(1, 2, 5)
     ours, theirs = trace(fused, x, dt, hx=start), trace(plain, x, dt, hx=start)
-    assert ours.named().keys() == theirs.named().keys()
-    for key, value in theirs.named().items():
-        torch.testing.assert_close(ours.named()[key], value, rtol=1e-4, atol=1e-5)
+    assert ours.by_name().keys() == theirs.by_name().keys()
+    for key, value in theirs.by_name().items():
+        torch.testing.assert_close(ours.by_name()[key], value, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["LRC", "LRCU"])
@@ -98,52 +98,52 @@ def test_trace_and_forward_use_the_same_functions(name: str, function: str, monk
     plain = trace(layer, x)
     own = getattr(liquid, function)
 
-    def changed(*arguments):
+    def halve_answer(*arguments):
         answer = own(*arguments)
         if isinstance(answer, Tensor):
             return 0.5 * answer
         return type(answer)(*(None if part is None else 0.5 * part for part in answer))
 
-    monkeypatch.setattr(liquid, function, changed)
-    found = trace(layer, x)
-    assert not torch.allclose(found.output, plain.output)
-    assert torch.equal(found.output, layer(x)[0])
-    gates = [n for n in ("forget", "update", "elastance") if not torch.allclose(getattr(found, n), getattr(plain, n))]
+    monkeypatch.setattr(liquid, function, halve_answer)
+    record = trace(layer, x)
+    assert not torch.allclose(record.output, plain.output)
+    assert torch.equal(record.output, layer(x)[0])
+    gates = [n for n in ("forget", "update", "elastance") if not torch.allclose(getattr(record, n), getattr(plain, n))]
     assert gates
 
 
 @pytest.mark.parametrize("backend", ["fused", "reference"])
 def test_an_lrcu_moves_as_its_gates_say(backend: str) -> None:
     layer, x, dt = layer_of("LRCU", backend=backend).double(), torch.randn(6, 2, 3).double(), torch.rand(6, 2).double()
-    found = trace(layer, x, dt)
-    h = before(found.state, torch.zeros(2, 5))
+    record = trace(layer, x, dt)
+    h = before(record.state, torch.zeros(2, 5))
     e_l = layer.circuit()["e_l"]
-    slope = found.elastance * (found.update * e_l - found.forget * h)
-    torch.testing.assert_close(found.state, h + dt.unsqueeze(-1) * slope)
-    torch.testing.assert_close(found.time_constant, 1 / (found.elastance * found.forget))
+    slope = record.elastance * (record.update * e_l - record.forget * h)
+    torch.testing.assert_close(record.state, h + dt.unsqueeze(-1) * slope)
+    torch.testing.assert_close(record.time_constant, 1 / (record.elastance * record.forget))
 
 
 def test_gated_units_move_as_their_gates_say() -> None:
     x, zeros = torch.randn(6, 2, 3), torch.zeros(2, 5)
     for name in ("LSTM", "GRU", "MGU"):
-        found = trace(layer_of(name), x)
-        more, h = found.more, before(found.state, zeros)
+        record = trace(layer_of(name), x)
+        more, h = record.more, before(record.state, zeros)
         if name == "LSTM":
             c = before(more["memory"], zeros)
-            torch.testing.assert_close(more["memory"], found.forget * c + found.update * more["candidate"])
-            torch.testing.assert_close(found.state, more["output_gate"] * torch.tanh(more["memory"]))
+            torch.testing.assert_close(more["memory"], record.forget * c + record.update * more["candidate"])
+            torch.testing.assert_close(record.state, more["output_gate"] * torch.tanh(more["memory"]))
         elif name == "GRU":
-            torch.testing.assert_close(found.state, found.update * h + (1 - found.update) * more["candidate"])
+            torch.testing.assert_close(record.state, record.update * h + (1 - record.update) * more["candidate"])
         else:
-            torch.testing.assert_close(found.state, (1 - found.forget) * h + found.forget * more["candidate"])
+            torch.testing.assert_close(record.state, (1 - record.forget) * h + record.forget * more["candidate"])
 
 
 @pytest.mark.parametrize("name", ["LSTM", "GRU", "MGU"])
 def test_time_as_an_input_is_seen(name: str) -> None:
     layer, x, dt = layer_of(name, time_feature=True), torch.randn(6, 2, 3), torch.rand(6, 2)
-    found = trace(layer, x, dt)
-    assert torch.equal(found.output, forward(layer, x, dt))
-    assert not torch.allclose(found.time_constant, trace(layer, x, dt * 3).time_constant)
+    record = trace(layer, x, dt)
+    assert torch.equal(record.output, forward(layer, x, dt))
+    assert not torch.allclose(record.time_constant, trace(layer, x, dt * 3).time_constant)
 
 
 def test_whole_models_are_run_as_they_are() -> None:
@@ -174,11 +174,11 @@ def test_bad_models_and_places_are_named() -> None:
 
 
 def test_a_trace_is_drawn_with_a_bar_for_each_quantity() -> None:
-    found = trace(layer_of("LRCU", batch_first=True), torch.randn(2, 9, 3))
+    record = trace(layer_of("LRCU", batch_first=True), torch.randn(2, 9, 3))
     events = torch.zeros(9, dtype=torch.bool)
     events[3:5] = True
     figure = heat_map(
-        found, sample=1, events=events, event="a fall", order=torch.arange(5).flip(0), title="T", note="N"
+        record, sample=1, events=events, event="a fall", order=torch.arange(5).flip(0), title="T", note="N"
     )
     labels = [axes.get_ylabel() for axes in figure.axes]
     assert [text for text in labels if text] == [

@@ -10,7 +10,7 @@ from lrcnet_paper.models.policy import ConvHead
 
 
 def slow_spread(average: Tensor, kernel, stride, padding, rows: int, columns: int) -> Tensor:
-    """Every output pixel adds itself to each input pixel that its window covers."""
+    """Add every output pixel to each input pixel that its window covers."""
     wide = np.zeros((rows, columns))
     for (r, c), value in np.ndenumerate(average.numpy()):
         top, left = r * stride[0] - padding[0], c * stride[1] - padding[1]
@@ -20,7 +20,7 @@ def slow_spread(average: Tensor, kernel, stride, padding, rows: int, columns: in
 
 @torch.no_grad()
 def slow_visual_backprop(layers: nn.Sequential, picture: Tensor) -> Tensor:
-    """The method for one picture (channel, row, column) as its paper tells it, pixel by pixel."""
+    """Compute the mask of one picture (channel, row, column) as the method's paper describes it, pixel by pixel."""
     x, steps = picture.unsqueeze(0), []
     for layer in layers:
         if isinstance(layer, nn.Flatten):
@@ -59,15 +59,15 @@ STACKS = {
 def test_it_equals_the_plain_transcription(name: str) -> None:
     layers = nn.Sequential(*STACKS[name]()).double()
     pictures = torch.rand(3, 3, 14, 19, dtype=torch.float64)
-    found = visual_backprop(layers, pictures)
-    for picture, mask in zip(pictures, found, strict=True):
+    masks = visual_backprop(layers, pictures)
+    for picture, mask in zip(pictures, masks, strict=True):
         torch.testing.assert_close(mask, slow_visual_backprop(layers, picture), rtol=1e-9, atol=1e-9)
 
 
 def test_the_policys_head_is_followed_down_to_its_pixels() -> None:
     head, pictures = ConvHead().double(), torch.randn(2, 3, 48, 160, dtype=torch.float64)
-    found = visual_backprop(head.layers, pictures)
-    for picture, mask in zip(pictures, found, strict=True):
+    masks = visual_backprop(head.layers, pictures)
+    for picture, mask in zip(pictures, masks, strict=True):
         torch.testing.assert_close(mask, slow_visual_backprop(head.layers, picture), rtol=1e-9, atol=1e-9)
 
 
@@ -82,8 +82,8 @@ def test_the_policys_head_is_followed_down_to_its_pixels() -> None:
     ],
     ids=str,
 )
-def test_a_pixel_is_spread_over_exactly_what_it_saw(convolution: nn.Conv2d) -> None:
-    """With weights of one and one bright output pixel, the mask is what an input pixel's gradient says."""
+def test_a_pixel_is_spread_over_exactly_its_window(convolution: nn.Conv2d) -> None:
+    """With weights of one and one bright output pixel, the mask is the gradient of that pixel by the input."""
     with torch.no_grad():
         convolution.weight.fill_(1.0)
         convolution.bias.zero_()
@@ -112,7 +112,7 @@ def test_masks_lie_between_0_and_1_and_a_batch_is_its_pictures() -> None:
     assert not whole.requires_grad
 
 
-def test_what_excites_nothing_gives_an_empty_mask() -> None:
+def test_a_picture_that_excites_nothing_gives_an_empty_mask() -> None:
     layers = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU())
     with torch.no_grad():
         layers[0].weight.fill_(-1.0)

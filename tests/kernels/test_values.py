@@ -176,8 +176,10 @@ def test_strides_of_the_input_do_not_matter(layout: str) -> None:
 @pytest.mark.parametrize("scale", [1e-4, 30.0, 1e4])
 def test_tiny_and_huge_weights_saturate_as_the_equation_does(scale: float) -> None:
     model = SOME_MODELS[0]
-    # Many networks: of huge synapses only the few that happen to be near their threshold have a gradient.
-    networks = [problem(8, 3, 3, 9, "symmetric", seed, scale=scale) for seed in range(32)]
+    # Many networks: of huge synapses only the few that happen to be near their threshold have a gradient, so that a
+    # single network can have most of the summed error, the kernel's or the plain loop's.
+    count = 512 if scale > 1000 else 32
+    networks = [problem(8, 3, 3, 9, "symmetric", seed, scale=scale) for seed in range(count)]
     for tensors in networks[:8]:
         fused = values_and_gradients(scan, tensors, torch.float64, **model, **FUSED)
         truth = values_and_gradients(states, tensors, torch.float64, **model, **PLAIN)

@@ -84,7 +84,7 @@ class Environment:
         # The running interpreter's pip works on the other environment, which has none.
         pip = [sys.executable, "-m", "pip", "--python", str(self.python), "install", "--verbose"]
         offline = ["--no-index", "--no-deps", "--no-build-isolation", "--no-cache-dir"]
-        done = subprocess.run(
+        process = subprocess.run(
             [*pip, *offline, str(archive)],
             env={**environment, "PYTHONPATH": str(self.backend)},
             capture_output=True,
@@ -95,7 +95,7 @@ class Environment:
         packages = Path(sysconfig.get_path("purelib", "venv", {"base": str(self.folder)}))
         ready = {str(Path(str(module.__file__)).parents[1]) for module in (torch, np)}
         (packages / "ready.pth").write_text("\n".join(sorted(ready)) + "\n")
-        return done
+        return process
 
     def run(self, *command: str, environment: Mapping[str, str] = os.environ) -> "subprocess.CompletedProcess[str]":
         """Run a program of the environment outside the project."""

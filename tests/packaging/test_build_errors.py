@@ -49,7 +49,7 @@ def build(tree: Path) -> Build:
 
 @pytest.fixture
 def fake(tree: Path) -> Callable[[str], str]:
-    """A compiler that refuses argument lists of a shell pattern and accepts all others."""
+    """Make a compiler that refuses argument lists matching a shell pattern and accepts all others."""
 
     def make(refused: str) -> str:
         program = tree / "fake-compiler"
@@ -64,16 +64,16 @@ def note_of(tree: Path) -> Path:
     return tree / "built/lrcnet/kernels" / NOTE
 
 
-def sentences(done: "subprocess.CompletedProcess[str]") -> list[str]:
-    """The lines of the build's own, without the compiler's and setuptools'."""
-    return [line.removeprefix("error: ") for line in done.stderr.splitlines() if "lrcnet: " in line]
+def sentences(process: "subprocess.CompletedProcess[str]") -> list[str]:
+    """Return the messages of our own build, without those of the compiler and of setuptools."""
+    return [line.removeprefix("error: ") for line in process.stderr.splitlines() if "lrcnet: " in line]
 
 
 def test_without_a_compiler_the_build_goes_on_and_leaves_the_reason(tree: Path, build: Build) -> None:
     compiler = str(tree / "no-such-compiler")
-    done = build(compiler)
-    assert done.returncode == 0, done.stderr
-    (sentence,) = sentences(done)
+    process = build(compiler)
+    assert process.returncode == 0, process.stderr
+    (sentence,) = sentences(process)
     assert sentence.startswith(f"lrcnet: no C++ compiler ({compiler} was not found); the package is installed without")
     assert "install g++ or clang++" in sentence
     assert not list(tree.rglob("*.so"))
@@ -82,9 +82,9 @@ def test_without_a_compiler_the_build_goes_on_and_leaves_the_reason(tree: Path, 
 
 
 def test_without_a_compiler_the_build_stops_if_kernels_are_required(tree: Path, build: Build) -> None:
-    done = build(str(tree / "no-such-compiler"), "required")
-    assert done.returncode != 0
-    (sentence,) = sentences(done)
+    process = build(str(tree / "no-such-compiler"), "required")
+    assert process.returncode != 0
+    (sentence,) = sentences(process)
     assert "no C++ compiler" in sentence
     assert "the build stops because LRCNET_KERNELS=required" in sentence
 
@@ -94,18 +94,18 @@ def test_without_a_compiler_the_build_stops_if_kernels_are_required(tree: Path, 
 def test_a_missing_source_stops_the_build_and_is_named(tree: Path, build: Build, name: str, setting: str) -> None:
     (tree / "src/lrcnet/kernels/csrc" / name).unlink()
     # Not even a missing compiler hides it: the copy of lrcnet is broken on every machine.
-    done = build(str(tree / "no-such-compiler"), setting)
-    assert done.returncode != 0
-    (sentence,) = sentences(done)
+    process = build(str(tree / "no-such-compiler"), setting)
+    assert process.returncode != 0
+    (sentence,) = sentences(process)
     assert sentence.startswith(f"lrcnet: source missing: {name} not found in src/lrcnet/kernels/csrc")
     assert "the build stops; take a complete copy" in sentence
     assert "compiler" not in sentence
 
 
 def test_a_compile_error_stops_the_build_and_blames_no_missing_compiler(tree: Path, build: Build) -> None:
-    done = build("false")
-    assert done.returncode != 0
-    (sentence,) = sentences(done)
+    process = build("false")
+    assert process.returncode != 0
+    (sentence,) = sentences(process)
     assert sentence.startswith("lrcnet: compile error: false is installed but failed on the kernels (")
     assert "exit code 1" in sentence
     assert "the build stops; read the compiler's messages" in sentence
@@ -114,23 +114,23 @@ def test_a_compile_error_stops_the_build_and_blames_no_missing_compiler(tree: Pa
 
 
 def test_a_link_error_stops_the_build(build: Build, fake: Callable[[str], str]) -> None:
-    done = build(fake("*_native*.so*"))
-    assert done.returncode != 0
-    assert sentences(done)[0].startswith("lrcnet: compile error: ")
+    process = build(fake("*_native*.so*"))
+    assert process.returncode != 0
+    assert sentences(process)[0].startswith("lrcnet: compile error: ")
 
 
 def test_kernels_can_be_switched_off(tree: Path, build: Build) -> None:
-    done = build("false", "off")
-    assert done.returncode == 0, done.stderr
-    (sentence,) = sentences(done)
+    process = build("false", "off")
+    assert process.returncode == 0, process.stderr
+    (sentence,) = sentences(process)
     assert sentence.startswith("lrcnet: LRCNET_KERNELS was off; the package is installed without fused kernels")
     assert "LRCNET_KERNELS was off when it was installed" in note_of(tree).read_text()
 
 
 def test_an_unknown_setting_lists_the_known_ones(build: Build) -> None:
-    done = build("false", "maybe")
-    assert done.returncode != 0
-    assert "LRCNET_KERNELS must be one of auto, required, off, but is 'maybe'" in done.stderr
+    process = build("false", "maybe")
+    assert process.returncode != 0
+    assert "LRCNET_KERNELS must be one of auto, required, off, but is 'maybe'" in process.stderr
 
 
 def test_a_module_that_was_built_removes_an_old_reason_and_a_failure_an_old_module(
@@ -138,8 +138,8 @@ def test_a_module_that_was_built_removes_an_old_reason_and_a_failure_an_old_modu
 ) -> None:
     build("false", "off")
     assert note_of(tree).exists()
-    done = build(fake("nothing"))
-    assert done.returncode == 0, done.stderr
+    process = build(fake("nothing"))
+    assert process.returncode == 0, process.stderr
     assert not note_of(tree).exists()
     assert list((tree / "built").rglob("_native*.so"))
     build("false", "off")
@@ -155,9 +155,9 @@ x86_only = pytest.mark.skipif(
 def test_an_instruction_set_unknown_to_the_compiler_is_left_out(
     tree: Path, build: Build, fake: Callable[[str], str]
 ) -> None:
-    done = build(fake("*-mavx512f*"))
-    assert done.returncode == 0, done.stderr
-    (sentence,) = sentences(done)
+    process = build(fake("*-mavx512f*"))
+    assert process.returncode == 0, process.stderr
+    (sentence,) = sentences(process)
     assert sentence.startswith("lrcnet: built without avx512 kernels: the compiler does not know -mavx512f")
     calls = (tree / "calls").read_text()
     assert "-DLRCNET_HAVE_BASELINE=1" in calls
@@ -169,9 +169,9 @@ def test_an_instruction_set_unknown_to_the_compiler_is_left_out(
 def test_an_error_in_the_kernels_of_a_known_instruction_set_stops_the_build(
     build: Build, fake: Callable[[str], str]
 ) -> None:
-    done = build(fake("*kernels.cpp*-mavx2*"))
-    assert done.returncode != 0
-    assert sentences(done)[0].startswith("lrcnet: compile error: ")
+    process = build(fake("*kernels.cpp*-mavx2*"))
+    assert process.returncode != 0
+    assert sentences(process)[0].startswith("lrcnet: compile error: ")
 
 
 def test_missing_python_headers_are_no_compile_error(tmp_path: Path) -> None:

@@ -28,11 +28,11 @@ def test_an_installation_from_the_source_distribution_runs_fused(
     sdist: Path, make_environment: Callable[[], Environment]
 ) -> None:
     environment = make_environment()
-    done = environment.install(sdist, {**os.environ, "LRCNET_KERNELS": "required"})
-    assert done.returncode == 0, done.stdout + done.stderr
-    done = environment.run("python", "-c", FUSED_CALL)
-    assert done.returncode == 0, done.stderr
-    assert Path(done.stdout.strip()).is_relative_to(environment.folder)
+    process = environment.install(sdist, {**os.environ, "LRCNET_KERNELS": "required"})
+    assert process.returncode == 0, process.stdout + process.stderr
+    process = environment.run("python", "-c", FUSED_CALL)
+    assert process.returncode == 0, process.stderr
+    assert Path(process.stdout.strip()).is_relative_to(environment.folder)
 
 
 @pytest.mark.slow
@@ -41,12 +41,12 @@ def test_an_installation_without_a_compiler_works_and_says_why_it_is_slow(
 ) -> None:
     missing = str(tmp_path / "no-such-compiler")
     environment = make_environment()
-    done = environment.install(sdist, {**os.environ, "CC": missing, "CXX": missing})
-    assert done.returncode == 0, done.stdout + done.stderr
+    process = environment.install(sdist, {**os.environ, "CC": missing, "CXX": missing})
+    assert process.returncode == 0, process.stdout + process.stderr
     program = "import torch, lrcnet; lrcnet.LRCU(3, 5)(torch.zeros(2, 1, 3)); print(lrcnet.kernels.unavailable())"
-    done = environment.run("python", "-c", program)
-    assert done.returncode == 0, done.stderr
-    reason = done.stdout.strip()
+    process = environment.run("python", "-c", program)
+    assert process.returncode == 0, process.stderr
+    reason = process.stdout.strip()
     assert f"no C++ compiler ({missing} was not found) when it was installed" in reason
-    done = environment.run("lrcnet", "info")
-    assert reason in done.stdout
+    process = environment.run("lrcnet", "info")
+    assert reason in process.stdout

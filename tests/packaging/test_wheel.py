@@ -59,8 +59,8 @@ def test_the_wheel_installs_without_a_compiler_and_runs_fused(
     bare = {name: value for name, value in os.environ.items() if name not in ("CC", "CXX")}
     bare["PATH"] = str(environment.bin)
     assert not [name for name in COMPILERS if shutil.which(name, path=bare["PATH"])]
-    done = environment.install(tagged, bare)
-    assert done.returncode == 0, done.stdout + done.stderr
-    done = environment.run("python", "-c", FUSED_CALL, environment=bare)
-    assert done.returncode == 0, done.stderr
-    assert Path(done.stdout.strip()).is_relative_to(environment.folder)
+    process = environment.install(tagged, bare)
+    assert process.returncode == 0, process.stdout + process.stderr
+    process = environment.run("python", "-c", FUSED_CALL, environment=bare)
+    assert process.returncode == 0, process.stderr
+    assert Path(process.stdout.strip()).is_relative_to(environment.folder)

@@ -65,9 +65,9 @@ def cases(draw: st.DrawFn, unfolds: tuple[int, ...] = (1,), elastances: tuple[st
 
 
 def one_neuron(unfolds: int = 1, solver: str = "euler") -> lrcnet.STCCell:
-    """An STC of one unit without input, whose step has slope 1 - sigma(5) + 20 = 20.0067 at h = 0, and less elsewhere.
+    """Build an STC of one unit without input; its step has slope 1 - sigma(5) + 20 = 20.0067 at h = 0, less elsewhere.
 
-    There u = 0, where tanh is steepest, and s = 1/2, where the synapse is.
+    At h = 0, u = 0 and s = 1/2, where tanh and the synapse are steepest.
     """
     cell = lrcnet.STCCell(0, 1, solver=solver, unfolds=unfolds, input_map=False, dtype=torch.float64)
     letters = {"g": 0.0, "g_l": 5.0, "k": -10.0, "a": 8.0, "b": 0.0, "e_l": -1.0}

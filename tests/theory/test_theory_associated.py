@@ -100,7 +100,7 @@ def test_theorem_1_orders_bounds_and_not_the_constants_themselves() -> None:
     assert damped > 2 * own
 
 
-def test_what_is_no_stc_is_refused() -> None:
+def test_a_model_that_is_not_an_stc_is_refused() -> None:
     for model in (lrcnet.LRCU(3, 5), lrcnet.LTC(3, 5), torch.nn.Linear(3, 5)):
         with pytest.raises(ValueError, match="is made from an STC layer or cell"):
             associated_lrc(model, 0.1)
@@ -121,7 +121,7 @@ def test_damping_shows_an_elastance_between_0_and_1() -> None:
     assert bool(((sweep.elastance >= 0) & (sweep.elastance <= 1)).all())
     torch.testing.assert_close(sweep.lrc, sweep.elastance * sweep.stc)
     assert bool((sweep.lrc.abs() <= sweep.stc.abs()).all())
-    # In an input- and state-dependent way: the elastance varies along both axes.
+    # The damping depends on input and state: the elastance varies along both axes.
     assert float(sweep.elastance.std(0).max()) > 1e-4
     assert float(sweep.elastance.std(1).max()) > 1e-4
     h = torch.zeros(1, 4, dtype=torch.float64)

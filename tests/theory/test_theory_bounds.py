@@ -45,14 +45,14 @@ def test_six_unfoldings_are_thousands_and_only_the_propagated_bound_covers_them(
 def test_without_its_update_term_the_bound_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = bounds.sensitivity_on
 
-    def crippled(circuit, state):
+    def without_update_term(circuit, state):
         parts = whole(circuit, state)
         update = 0.25 * (circuit.k * circuit.a * circuit.e_l).abs().t()
         return parts._replace(synaptic=parts.synaptic - update)
 
     case = Case(one_neuron(), torch.ones(1, 1), BOX, 1.0)
     check_one_unfolding(case)
-    monkeypatch.setattr(bounds, "sensitivity_on", crippled)
+    monkeypatch.setattr(bounds, "sensitivity_on", without_update_term)
     with pytest.raises(AssertionError):
         check_one_unfolding(case)
 

@@ -66,7 +66,7 @@ def _ncps() -> list[Measurement]:
 
 
 def _sigmoid_limit() -> Measurement:
-    """Compare the forward pass at psMNIST's shape with as many sigmoids by the same vector code and nothing else."""
+    """Compare the forward pass at psMNIST's shape with its sigmoids alone, computed by the same vector code."""
     batch, steps, inputs, units = 64, 784, 1, 64
     layer = lrcnet.LRCU(inputs, units, batch_first=True, backend="fused")
     x = torch.rand(batch, steps, inputs)

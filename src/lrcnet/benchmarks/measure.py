@@ -1,4 +1,4 @@
-"""Timing for the benchmarks: both sides in one run and in turn, so that a busy machine slows both alike."""
+"""Timing for the benchmarks: the sides of a comparison take turns in one run, so a busy machine slows all alike."""
 
 import platform
 import time

@@ -30,7 +30,7 @@ def measure() -> list[Measurement]:
 
 
 def _peak(backend: str) -> int:
-    done = subprocess.run([sys.executable, "-c", PROGRAM, backend], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"the memory benchmark's process failed with {backend=}: {done.stderr.strip()[-500:]}")
-    return int(done.stdout)
+    process = subprocess.run([sys.executable, "-c", PROGRAM, backend], capture_output=True, text=True, check=False)
+    if process.returncode:
+        raise RuntimeError(f"the memory benchmark's process failed with {backend=}: {process.stderr.strip()[-500:]}")
+    return int(process.stdout)

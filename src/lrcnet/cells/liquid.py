@@ -10,7 +10,7 @@ from lrcnet import kernels, liquid
 from lrcnet.cells.base import GatesByName, ODECell, states_before
 from lrcnet.circuit import ELASTANCES, SLOPE, Switches
 from lrcnet.errors import one_of
-from lrcnet.kernels import BACKENDS, Backend
+from lrcnet.kernels import Backend
 from lrcnet.liquid import Circuit, Currents, LiquidParameters
 from lrcnet.solvers import SOLVERS, STAGED, ExplicitRungeKutta
 from lrcnet.tracing import values_are_readable
@@ -133,11 +133,15 @@ class LiquidCell(LiquidParameters, ODECell):
         synapses = x.shape[1] * (self.input_size + self.hidden_size) * self.hidden_size
         if self.backend != "auto" or self.solver not in STAGED or synapses < _FEWEST_SYNAPSES:
             return None
-        return self._select(x, self.switches(solver=SLOPE))
+        return kernels.find(x, self.switches(solver=SLOPE))
+
+    def _select_for_scan(self, x: Tensor, switches: Switches) -> Backend | None:
+        """Return the backend that runs whole sequences x (T, B, n), or None if the plain loop does."""
+        return self._select(x, switches) if self._select_for_stages(x) is None else None
 
     def _scan(self, x: Tensor, h: Tensor, dt: float | Tensor, batch_major: bool) -> Tensor:
         switches = self.switches(batch_first=batch_major)
-        backend = None if self._select_for_stages(x) is not None else self._select(x, switches)
+        backend = self._select_for_scan(x, switches)
         if backend is None:
             return super()._scan(x, h, dt, batch_major)
         states, _ = backend.scan(self.values_for_kernel(), switches, x, h, dt)
@@ -147,7 +151,7 @@ class LiquidCell(LiquidParameters, ODECell):
         self, x: Tensor, h: Tensor, dt: float | Tensor, batch_major: bool
     ) -> tuple[Tensor, GatesByName]:
         switches = self.switches(batch_first=batch_major)
-        backend = None if self._select_for_stages(x) is not None else self._select(x, switches)
+        backend = self._select_for_scan(x, switches)
         if backend is None:
             return super()._scan_with_gates(x, h, dt, batch_major)
         states, kept = backend.scan(self.values_for_kernel(), switches, x, h, dt, keep_gates=True)
@@ -230,10 +234,8 @@ class LiquidCell(LiquidParameters, ODECell):
         if self.backend == "reference":
             return None
         switches = self.switches()
-        for backend in BACKENDS:
-            if not backend.reasons(x, switches):
-                return backend.step(self.values_for_kernel(), switches, x, h, dt)
-        return None
+        backend = kernels.find(x, switches)
+        return None if backend is None else backend.step(self.values_for_kernel(), switches, x, h, dt)
 
     def extra_repr(self) -> str:
         return (

@@ -2,11 +2,11 @@
 
 import argparse
 
-from lrcnet.plugins import load, registered
+from lrcnet.plugins import find_entry_points, load
 
 HELP = "measure speed, latency, memory and scaling of the kernels against LSTM, ncps and the plain loop, in one run"
 EXAMPLE = "lrcnet bench kernels latency --json bench.json"
-BENCHMARKS = tuple(registered("lrcnet.benchmarks"))
+BENCHMARKS = tuple(find_entry_points("lrcnet.benchmarks"))
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -21,7 +21,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     from lrcnet.benchmarks import measure
 
-    points = registered("lrcnet.benchmarks")
+    points = find_entry_points("lrcnet.benchmarks")
     chosen = [(name, load("benchmark", name, points)) for name in arguments.names or BENCHMARKS]
     machine = measure.machine()
     print(", ".join(f"{name} {value}" for name, value in machine.items() if value not in (None, "")))

@@ -9,8 +9,8 @@ SEQUENCES = 64
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("checkpoint", metavar="CHECKPOINT", help="folder of a run, or one of its .ckpt files")
-    parser.add_argument("--html", metavar="FILE", help="page about what the network looks at and what its neurons do")
-    parser.add_argument("--lipschitz", action="store_true", help="print bound, tighter bound, empirical value, ratio")
+    parser.add_argument("--html", metavar="FILE", help="file for a page about the network's attention and its neurons")
+    parser.add_argument("--lipschitz", action="store_true", help="Lipschitz constant: bounds and empirical value")
     parser.add_argument(
         "--data",
         metavar="DIR",

@@ -7,7 +7,7 @@ EXAMPLE = "lrcnet info --json"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    parser.add_argument("--json", action="store_true", help="JSON instead of a table")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -2,8 +2,8 @@
 
 The library's own cells keep or compute their gates themselves: see `lrcnet.cells.base.Cell.record_gates`.
 
-Axes: T time, B batch, n inputs, m hidden units. The gates of step t are those that it starts with: at the state before
-it and its own input.
+Axes: T time, B batch, n inputs, m hidden units. The gates of step t are evaluated at the state before
+the step and at the step's own input.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def torch_gates(layer: nn.RNNBase, x: Tensor, states: Tensor, start: Mapping[str
         layer: an nn.LSTM or nn.GRU.
         x: the input of its layer `place`, (T, B, n), in the order that the layer runs through it.
         states: the output of that layer, (T, B, m), in the same order.
-        start: "h" and, of an LSTM, "c": (B, m).
-        place: the end of the names of its weights, such as "l0" or "l1_reverse".
+        start: the initial states (B, m) by name: "h", and for an LSTM also "c".
+        place: the suffix of the names of its weights, such as "l0" or "l1_reverse".
     """
     before = torch.cat([start["h"].unsqueeze(0), states[:-1]])
     weights: list[Any] = [
@@ -52,7 +52,7 @@ def torch_gates(layer: nn.RNNBase, x: Tensor, states: Tensor, start: Mapping[str
 
 
 def _accumulate(keep: Tensor, add: Tensor, start: Tensor) -> Tensor:
-    """Return c_t = keep_t c_{t-1} + add_t of (T, B, m), by doubling, which is faster than a loop over time."""
+    """Return c_t = keep_t c_{t-1} + add_t for all t, (T, B, m), by doubling, which is faster than a loop over time."""
     total = torch.cat([torch.addcmul(add[:1], keep[:1], start), add[1:]])
     reach = 1
     while reach < len(total):

@@ -43,7 +43,7 @@ def heat_map(
     Args:
         trace: the result of `trace` for a batch-first layer, or for one sequence.
         sample: index of the sample in the batch.
-        names: quantities to draw, as `Trace.named` names them; those that the units do not have are skipped.
+        names: quantities to draw, as `Trace.by_name` names them; those that the units do not have are skipped.
         order: neurons from top to bottom; None keeps their numbering.
         events: (time,), bool: steps to mark with a bar above each panel, labelled `event`.
         event: label of the events.
@@ -55,7 +55,7 @@ def heat_map(
     """
     from matplotlib.figure import Figure
 
-    arrays = {name: values for name, values in trace.named().items() if name in names}
+    arrays = {name: values for name, values in trace.by_name().items() if name in names}
     with palette.figure_style():
         figure = Figure(figsize=(8.2, 1.55 * len(arrays) + 0.9), layout="constrained")
         panels = figure.subplots(len(arrays), 1, sharex=True, squeeze=False)[:, 0]

@@ -115,9 +115,9 @@ def marks(values: Tensor, event: Tensor) -> Tensor:
     correlations = []
     for column in values.double().unbind(1):
         # Equal values share the mean of their ranks.
-        _, back, counts = torch.unique(column, return_inverse=True, return_counts=True)
+        _, inverse, counts = torch.unique(column, return_inverse=True, return_counts=True)
         last = counts.cumsum(0).double()
-        ranks = (last - (counts - 1) / 2)[back]
+        ranks = (last - (counts - 1) / 2)[inverse]
         larger = ranks[event].sum() - inside * (inside + 1) / 2
         correlations.append(2 * larger / (inside * outside) - 1)
     return torch.stack(correlations).to(values.dtype)

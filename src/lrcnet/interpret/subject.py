@@ -11,7 +11,7 @@ from pathlib import Path
 
 from torch import Tensor, nn
 
-from lrcnet.plugins import registered
+from lrcnet.plugins import find_entry_points
 
 
 class Subject(ABC):
@@ -40,7 +40,7 @@ def read_subject(path: str) -> Subject:
     Raises:
         ValueError: if no reader recognises it.
     """
-    readers = registered("lrcnet.readers")
+    readers = find_entry_points("lrcnet.readers")
     for point in readers.values():
         subject: Subject | None = point.load()(Path(path))
         if subject is not None:

@@ -23,7 +23,7 @@ COMMON = ("forget", "update", "elastance", "time_constant")
 
 @dataclass(frozen=True)
 class Trace:
-    """One run of one layer and direction. All but `output` are (B, T, m), (T, B, m) or (T, m), as the input.
+    """One run of one layer and direction. All but `output` are (B, T, m), (T, B, m) or (T, m), laid out as the input.
 
     Attributes:
         output: of the model, as its forward pass gives it.
@@ -47,7 +47,7 @@ class Trace:
     time_constant: Tensor | None = None
     more: Mapping[str, Tensor] = field(default_factory=dict)
 
-    def named(self) -> dict[str, Tensor]:
+    def by_name(self) -> dict[str, Tensor]:
         """Return name -> array of every quantity that the unit has, without the output."""
         common = {"state": self.state, **{name: getattr(self, name) for name in COMMON}}
         return {name: value for name, value in common.items() if value is not None} | dict(self.more)
@@ -68,7 +68,7 @@ def trace(
         x: the model's input; for a layer (T, B, n), (B, T, n) or (T, n).
         dt: as the model takes it.
         hx: first states, if the model is a layer.
-        depth: the layer of a stack, counted from 0, or from the last by -1.
+        depth: index of the layer in a stack, from 0; -1 is the last one.
         reverse: the other direction of a bidirectional layer.
 
     Raises:
@@ -76,7 +76,7 @@ def trace(
 
     Example:
         >>> record = trace(lrcnet.LRCU(3, 5, batch_first=True), torch.randn(2, 7, 3), dt=0.5)
-        >>> record.elastance.shape, sorted(record.named())
+        >>> record.elastance.shape, sorted(record.by_name())
         (torch.Size([2, 7, 5]), ['elastance', 'forget', 'state', 'time_constant', 'update'])
     """
     layer = find_recurrent_layer(model)

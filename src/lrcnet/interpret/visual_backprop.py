@@ -35,7 +35,7 @@ POINTWISE = (
     nn.Dropout2d,
     nn.Identity,
 )
-# Behind these layers there are no rows and columns any more.
+# The outputs of these layers have no rows and columns.
 ENDS = (nn.Flatten, nn.Linear)
 
 
@@ -56,7 +56,7 @@ class _Window:
                 # torch puts the odd pixel, if there is one, on the far side.
                 near = tuple(d * (k - 1) // 2 for d, k in zip(dilation, kernel, strict=True))
                 return cls(kernel, stride, _pair(near), dilation)
-            padding = (0, 0) if isinstance(layer.padding, str) else _pair(layer.padding)  # else it is "valid"
+            padding = (0, 0) if isinstance(layer.padding, str) else _pair(layer.padding)  # the string "valid"
             return cls(kernel, stride, padding, dilation)
         assert isinstance(layer, POOLS)
         dilation = _pair(layer.dilation) if isinstance(layer, nn.MaxPool2d) else (1, 1)
@@ -112,28 +112,28 @@ def _product(layers: nn.Module, x: Tensor) -> Tensor:
     """Compute the product of all spread averages, (picture, row, column)."""
     # For each layer that moves pixels: its window, the size of its input, and the average of its output's maps (None
     # for pooling).
-    followed: list[tuple[_Window, torch.Size, Tensor | None]] = []
+    stages: list[tuple[_Window, torch.Size, Tensor | None]] = []
     for layer in _flatten(layers):
         if isinstance(layer, ENDS):
             break
         size = x.shape[-2:]
         x = layer(x)
         if isinstance(layer, nn.Conv2d):
-            followed.append((_Window.of(layer), size, _average(x)))
+            stages.append((_Window.of(layer), size, _average(x)))
         elif isinstance(layer, POOLS):
-            followed.append((_Window.of(layer), size, None))
+            stages.append((_Window.of(layer), size, None))
         elif isinstance(layer, POINTWISE):
             # The average is taken after the last pointwise layer.
-            if followed and followed[-1][2] is not None:
-                followed[-1] = (*followed[-1][:2], _average(x))
+            if stages and stages[-1][2] is not None:
+                stages[-1] = (*stages[-1][:2], _average(x))
         else:
             known = ", ".join(kind.__name__ for kind in (nn.Conv2d, *POOLS, *POINTWISE, *ENDS))
             raise TypeError(f"visual_backprop cannot follow pixels through {type(layer).__name__}; it knows {known}")
-    deepest = next((i for i in reversed(range(len(followed))) if followed[i][2] is not None), None)
+    deepest = next((i for i in reversed(range(len(stages))) if stages[i][2] is not None), None)
     if deepest is None:
         raise ValueError("layers must have at least one convolution, but have none; pass the convolutional part")
     mask: Tensor | None = None
-    for window, size, average in reversed(followed[: deepest + 1]):
+    for window, size, average in reversed(stages[: deepest + 1]):
         if average is not None:
             mask = average if mask is None else mask * average
         assert mask is not None  # the deepest layer has an average

@@ -18,14 +18,22 @@ BACKENDS: list[Backend] = [CPUBackend()]
 CHOICES = ("auto", "fused", "reference")
 """The values of the option `backend` of cells and layers."""
 
-__all__ = ["BACKENDS", "CHOICES", "Backend", "KeptGates", "info", "reasons", "select", "unavailable"]
+__all__ = ["BACKENDS", "CHOICES", "Backend", "KeptGates", "find", "info", "reasons", "select", "unavailable"]
 
 _log = logging.getLogger("lrcnet")
 _logged: set[str] = set()
 
 
+def find(x: Tensor, switches: Switches) -> Backend | None:
+    """Return the first backend that serves a call, or None if none does."""
+    for backend in BACKENDS:
+        if not backend.reasons(x, switches):
+            return backend
+    return None
+
+
 def select(choice: str, x: Tensor, switches: Switches, owner: str) -> Backend | None:
-    """Return the first backend that serves a call, or None for the plain loop.
+    """Return the backend for a call of a model, or None for the plain loop.
 
     Args:
         choice: "auto", "fused" or "reference".
@@ -37,9 +45,9 @@ def select(choice: str, x: Tensor, switches: Switches, owner: str) -> Backend | 
     """
     if choice == "reference":
         return None
-    for backend in BACKENDS:
-        if not backend.reasons(x, switches):
-            return backend
+    backend = find(x, switches)
+    if backend is not None:
+        return backend
     why = "; ".join(reasons(x, switches))
     if choice == "fused":
         raise RuntimeError(f"backend='fused' cannot serve this call: {why}; use backend='auto' or 'reference'")

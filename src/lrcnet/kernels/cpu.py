@@ -11,11 +11,10 @@ from lrcnet.errors import describe_negative_dt
 from lrcnet.kernels import native
 from lrcnet.kernels.backend import Backend, KeptGates
 from lrcnet.kernels.operators import run
-from lrcnet.kernels.problem import ELASTANCE_CODES, FUSED_SOLVERS, SOLVER_CODES, Problem, model_arguments
+from lrcnet.kernels.problem import ELASTANCE_CODES, FUSED_SOLVERS, IS_DOUBLE, SOLVER_CODES, Problem, model_arguments
 from lrcnet.tracing import compiling, dispatcher_needed, forward_mode_active, transform_active
 
 _LETTERS = len(STEP_LETTERS)
-_IS_DOUBLE = {torch.float32: False, torch.float64: True}
 # Looked up once: a step of one sample takes so little time that a global's attribute is seen in it.
 _empty_like = torch.empty_like
 _step = None if native.unavailable() else native.call("step")
@@ -30,7 +29,7 @@ class CPUBackend(Backend):
         reasons = [] if _step is not None else [str(native.unavailable())]
         if not x.is_cpu:
             reasons.append(f"it runs on the CPU, but x is on {x.device}")
-        if x.dtype not in _IS_DOUBLE:
+        if x.dtype not in IS_DOUBLE:
             reasons.append(f"it computes in float32 or float64, but x is {x.dtype}")
         if switches.solver not in SOLVER_CODES:
             reasons.append(f"it knows the solvers {', '.join(FUSED_SOLVERS)}, but the solver is {switches.solver}")
@@ -80,7 +79,7 @@ class CPUBackend(Backend):
         # Not circuit.units: a property's call is seen in a step of one sample.
         units = 0 if g_l is None else g_l.numel()
         model = model_arguments(circuit, switches, x, inputs, units)
-        is_double = _IS_DOUBLE.get(dtype)
+        is_double = IS_DOUBLE.get(dtype)
         if is_double is None or not (x.is_cpu and h.is_cpu and h.dtype is dtype and h.numel() == batch * units):
             raise ValueError(_describe_state(x, h, units))
         if not h.is_contiguous():
@@ -118,7 +117,7 @@ class CPUBackend(Backend):
 
 def _describe_state(x: Tensor, h: Tensor, units: int) -> str:
     """Return the sentence for an input or a state that a step cannot read."""
-    if not x.is_cpu or x.dtype not in _IS_DOUBLE:
+    if not x.is_cpu or x.dtype not in IS_DOUBLE:
         return f"x must be float32 or float64 and on the CPU, but is {x.dtype} on {x.device}"
     shape = tuple(h.shape) if h.numel() == x.shape[0] * units else (x.shape[0], units)
     return describe_mismatch("h", h, shape, x)

@@ -1,4 +1,4 @@
-"""The compiled library: whether it is there, and which instruction set it uses."""
+"""The compiled library: whether it is installed, and which instruction set it uses."""
 
 import importlib
 import os
@@ -29,8 +29,8 @@ except ImportError as error:  # Only a missing module has a note; any other Impo
     _error = _missing() if isinstance(error, ModuleNotFoundError) else f"the compiled kernels cannot be loaded: {error}"
 
 
-def _choose() -> None:
-    """Follow LRCNET_ISA, where it is set."""
+def _choose_instruction_set() -> None:
+    """Use the instruction set that LRCNET_ISA names, if it is set."""
     wanted = os.environ.get("LRCNET_ISA")
     if library is None or not wanted:
         return
@@ -42,19 +42,19 @@ def _choose() -> None:
         )
 
 
-_choose()
+_choose_instruction_set()
 
 
 def unavailable() -> str | None:
-    """None if the compiled library is there, else the reason in one sentence."""
+    """Return None if the compiled library is installed, else the reason why not in one sentence."""
     return _error
 
 
 def call(name: str) -> Callable[..., Any]:
-    """A function of the compiled library.
+    """Return a function of the compiled library.
 
     Raises:
-        RuntimeError: where the library is missing, with the reason.
+        RuntimeError: if the library is missing, with the reason.
     """
     if library is None:
         raise RuntimeError(_error)
@@ -63,11 +63,11 @@ def call(name: str) -> Callable[..., Any]:
 
 
 def info() -> dict[str, Any]:
-    """The state of the fused kernels.
+    """Return the state of the fused kernels.
 
     Returns:
-        compiled, and if not the reason; the instruction sets built, available on this machine and in use; the number of
-        threads and whose they are.
+        Whether the kernels are compiled, and if not the reason; the instruction sets that are built, available on this
+        machine and in use; the number of threads and where they come from.
     """
     if library is None:
         return {"compiled": False, "reason": _error}

@@ -22,6 +22,8 @@ ONCE = (
 )
 NOT_KEPT = "lrcnet::scan was called with keep=False, so nothing was kept for its gradient; pass keep=True"
 
+_TENSORS = len(TENSORS)
+
 
 def _schema_of_a_problem() -> str:
     """Return the arguments that both operators share, from the table of letters and the fields of `Switches`."""
@@ -54,15 +56,9 @@ def run(problem: Problem, *, gradient: bool, keep: bool) -> tuple[Tensor, Tensor
     """
     keep = keep or gradient
     flat = problem.pack()
-    if not _may_run_directly(*flat[: len(TENSORS)]):
+    if dispatcher_needed() or not are_ordinary(*flat[:_TENSORS]):
         return torch.ops.lrcnet.scan.default(*flat, keep)  # type: ignore[no-any-return]
     return _Scan.apply(*flat, keep) if gradient else _scan(problem, keep)  # type: ignore[no-untyped-call]
-
-
-def _may_run_directly(*tensors: Tensor | None) -> bool:
-    if dispatcher_needed() or not are_ordinary(*tensors):
-        return False
-    return all(tensor is None or tensor.is_cpu for tensor in tensors)
 
 
 def _scan(problem: Problem, keep: bool) -> tuple[Tensor, Tensor]:
@@ -159,15 +155,15 @@ class _Scan(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, *flat: Any) -> tuple[Tensor, Tensor]:
-        tensors = flat[: len(TENSORS)]
-        if _may_run_directly(*tensors):
-            states, saved = _scan_on_cpu(*flat)
-        else:
+        tensors = flat[:_TENSORS]
+        if dispatcher_needed() or not are_ordinary(*tensors):
             with below_autograd():
                 states, saved = torch.ops.lrcnet.scan.default(*flat)
+        else:
+            states, saved = _scan(Problem.unpack(flat[:-1]), flat[-1])
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(*tensors, states, saved)
-        *ctx.numbers, ctx.kept = flat[len(TENSORS) :]
+        ctx.numbers, ctx.kept = flat[_TENSORS:-1], flat[-1]
         return states, saved
 
     @staticmethod
@@ -175,16 +171,17 @@ class _Scan(torch.autograd.Function):
         if not ctx.kept:
             raise RuntimeError(NOT_KEPT)
         *tensors, states, saved = ctx.saved_tensors
-        grad, needs = grads[0], ctx.needs_input_grad[: len(TENSORS)]
+        grad, needs = grads[0], ctx.needs_input_grad[:_TENSORS]
         want_x, _, want_dt, *_ = needs
         # If the gradient is differentiated in turn, the operator must be seen, to say that it cannot be.
-        direct = not torch.is_grad_enabled() and _may_run_directly(grad, *tensors) and not is_batch_of_gradients(grad)
-        if direct:
-            problem = Problem.unpack((*tensors, *ctx.numbers))
-            gradients: Any = _scan_backward(problem, grad, states, saved, want_x, want_dt)
-        else:
+        visible = torch.is_grad_enabled() or dispatcher_needed() or is_batch_of_gradients(grad)
+        gradients: Any
+        if visible or not are_ordinary(grad, *tensors):
             operator = torch.ops.lrcnet.scan_backward.default
             gradients = operator(grad, *tensors, *ctx.numbers, states, saved, want_x, want_dt)
+        else:
+            problem = Problem.unpack((*tensors, *ctx.numbers))
+            gradients = _scan_backward(problem, grad, states, saved, want_x, want_dt)
         wanted = [gradient if need else None for gradient, need in zip(gradients, needs, strict=True)]
         return (*wanted, *[None] * (len(ctx.numbers) + 1))
 

@@ -13,12 +13,14 @@ from torch import Tensor
 from lrcnet.circuit import LETTERS, SLOPE, STEP_LETTERS, Circuit, Switches, check_letters, describe_mismatch
 
 FUSED_SOLVERS = ("euler", "hybrid", "exponential")
+IS_DOUBLE = {torch.float32: False, torch.float64: True}
 # In the order of the enumerations in csrc/api.h.
 ELASTANCE_CODES = {name: code for code, name in enumerate(("none", "asymmetric", "symmetric"))}
 SOLVER_CODES = {name: code for code, name in enumerate((*FUSED_SOLVERS, SLOPE))}
 
 TENSORS = ("x", "h0", "dt", *STEP_LETTERS)
 """The tensors of a problem in the operators' order; its numbers follow: dt_value, then the switches."""
+_LETTERS, _TENSORS = len(STEP_LETTERS), len(TENSORS)
 
 
 class Problem(NamedTuple):
@@ -39,14 +41,14 @@ class Problem(NamedTuple):
 
     def pack(self) -> tuple[Any, ...]:
         """Return the operators' flat arguments."""
-        return (self.x, self.h0, self.dt, *self.circuit[: len(STEP_LETTERS)], self.dt_value, *self.switches)
+        return (self.x, self.h0, self.dt, *self.circuit[:_LETTERS], self.dt_value, *self.switches)
 
     @classmethod
     def unpack(cls, flat: Sequence[Any]) -> "Problem":
         """Read a problem from the operators' flat arguments: the inverse of `pack`."""
         x, h0, dt = flat[:3]
-        circuit, dt_value = Circuit(*flat[3 : len(TENSORS)]), flat[len(TENSORS)]
-        return cls(x, h0, dt, circuit, dt_value, Switches(*flat[len(TENSORS) + 1 :]))
+        circuit, dt_value = Circuit(*flat[3:_TENSORS]), flat[_TENSORS]
+        return cls(x, h0, dt, circuit, dt_value, Switches(*flat[_TENSORS + 1 :]))
 
     @property
     def time_and_batch(self) -> tuple[int, int]:
@@ -76,6 +78,8 @@ class Arguments:
         x, h0, dt, circuit, dt_value, switches = problem
         if x.dim() != 3:
             raise ValueError(f"x must have 3 dimensions, but has {x.dim()}; add the batch and time axes")
+        if x.dtype not in IS_DOUBLE:
+            raise ValueError(f"x must be float32 or float64, but is {x.dtype}; convert x and the network")
         circuit = Circuit._make([None if letter is None else letter.contiguous() for letter in circuit])
         model = model_arguments(circuit, switches, x, x.shape[2], circuit.units)
         steps, batch = problem.time_and_batch
@@ -83,7 +87,7 @@ class Arguments:
         _check_optional("dt", dt, x.shape[:2], x)
         h0 = None if h0 is None else h0.contiguous()
         self._memory = (x, h0, dt, circuit)
-        self.batch_first, self.is_double = switches.batch_first, x.dtype is torch.float64
+        self.batch_first, self.is_double = switches.batch_first, IS_DOUBLE[x.dtype]
         self.model = model
         self._sequence = (
             torch.get_num_threads(),

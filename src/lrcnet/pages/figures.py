@@ -64,7 +64,8 @@ def _render(picture: Picture, kind: str) -> bytes:
     out = io.BytesIO()
     with palette.figure_style():
         if isinstance(picture.figure.get_layout_engine(), ConstrainedLayoutEngine):
-            # Lay out only once: a second layout moves things by a hair, and the same figure would give other bytes.
+            # Lay out only once: a second layout moves things by fractions of a pixel, and the same figure would give
+            # other bytes.
             picture.figure.draw_without_rendering()
             picture.figure.set_layout_engine("none")
         metadata = {"Date": None} if kind == "svg" else {"Software": None}

@@ -102,7 +102,7 @@ def _class(table: Table, index: int, empty: bool = False) -> str:
 
 
 def _is_numeric(table: Table, index: int) -> bool:
-    """Whether a column holds numbers, which are aligned to the right."""
+    """Return whether a column holds numbers, which are aligned to the right."""
     cells = [row[index] for row in table.rows if row[index] is not None]
     return bool(cells) and all(
         cell.numeric if isinstance(cell, RichCell) else isinstance(cell, int | float) or cell == "NaN" for cell in cells
@@ -110,7 +110,7 @@ def _is_numeric(table: Table, index: int) -> bool:
 
 
 def _csv_names(table: Table, index: int) -> tuple[str, ...]:
-    """Names of the additional CSV columns that a column needs for its rich cells."""
+    """Return the names of the additional CSV columns that a column needs for its rich cells."""
     return max((cell.csv_names for cell in _rich_cells(table, index)), key=len, default=())
 
 

@@ -17,7 +17,7 @@ from lrcnet.theory.domain import Domain
 from lrcnet.theory.network import Model, bounded_circuit, check_dt, read_model
 
 FORMS = ("symmetric", "asymmetric")
-# Rounding in the model's own precision may lift o above the limit; o is made smaller by this part to prevent it.
+# Rounding in the model's own precision may lift o above the limit; o is made smaller by this fraction to prevent it.
 ROUNDING = 1e-6
 
 

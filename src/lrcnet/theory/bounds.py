@@ -184,8 +184,8 @@ def largest_state_within(solver: str, state: Tensor, leak: Tensor, d: float) -> 
     if solver == "hybrid":
         furthest = (state + d * leak) / (1 + d / 2)
     elif solver == "exponential":
-        kept = torch.exp(torch.tensor(-d / 2, dtype=state.dtype, device=state.device))
-        furthest = state * kept + 2 * leak * (1 - kept)
+        remaining = torch.exp(torch.tensor(-d / 2, dtype=state.dtype, device=state.device))
+        furthest = state * remaining + 2 * leak * (1 - remaining)
     else:
         furthest = torch.maximum(abs(1 - d / 2) * state, abs(1 - d) * state) + d * leak
     return torch.maximum(state, furthest)

@@ -72,7 +72,7 @@ def damping(lrc: Model, domain: Domain, *, unit: int = 0, channel: int = 0, poin
         y[..., m + channel] = inputs
     h, x = y[..., :m], y[..., m:]
     cell = network.cell
-    assert isinstance(cell, LiquidCell)  # by `bounded`
+    assert isinstance(cell, LiquidCell)  # checked by `bounded_circuit`
     forget, update, elastance = liquid.gates(circuit, liquid.input_currents(circuit, x), h, cell.switches())
     assert elastance is not None
     slope = update * circuit.e_l - forget * h

@@ -50,7 +50,7 @@ CLAIMED: Mapping[str, Any] = {
 }
 NAME = "correlation"
 SHORTEST = 100.0
-"""m. Shorter drives say nothing about how a neuron follows the road; they count only if there is no longer one."""
+"""In metres. Shorter drives do not show how a neuron follows the road; they count only if there is no longer one."""
 
 
 def analyse(folder: Path) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def _mean_over_neurons(group: Group | None, season: str) -> Estimate | None:
 
 
 def _mean_over_runs(group: Group | None, season: str) -> Estimate | None:
-    """Return the mean over runs of each run's mean; its spread is that of the mean, by which models are compared."""
+    """Return the mean over runs of each run's mean; models are compared by this mean and its spread over runs."""
     if group is None:
         return None
     means = [sum(magnitudes) / len(magnitudes) for magnitudes in (_magnitudes(run, season) for run in group.runs)]

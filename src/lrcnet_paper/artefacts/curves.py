@@ -49,7 +49,7 @@ def draw_curves(axes: Axes, groups: Sequence[Group], columns: Sequence[str], sca
     Returns:
         Whether there was anything to draw.
     """
-    drawn = False
+    any_points = False
     for group in groups:
         column = next((c for c in columns if any(run.curve(c)[0] for run in group.runs)), None)
         if column is None:
@@ -62,8 +62,8 @@ def draw_curves(axes: Axes, groups: Sequence[Group], columns: Sequence[str], sca
         axes.plot(where, mean, color=style.colour, linestyle=style.dashes, marker=marker, markersize=4, label=label)
         if len(group.runs) > 1:
             axes.fill_between(where, low, high, color=style.colour, alpha=0.18, linewidth=0)
-        drawn = drawn or bool(where)
-    return drawn
+        any_points = any_points or bool(where)
+    return any_points
 
 
 def legend_below(figure: Figure, axes: Sequence[Axes]) -> None:

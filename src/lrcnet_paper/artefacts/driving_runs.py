@@ -64,7 +64,7 @@ def plan_runs(models: Sequence[Model], budget: str, seeds: int | None) -> list[R
 
 
 def plan_runs_with(settings: TrainingBudget, models: Sequence[Model], budget: str, seeds: int | None) -> list[RunSpec]:
-    """List the runs of each seed and model, seeds outermost, so that an interrupted grid has whole tables."""
+    """List the runs of all models seed by seed, so that an interrupted grid has whole tables."""
     return [
         RunSpec(
             TASK,

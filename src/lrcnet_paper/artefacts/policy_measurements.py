@@ -1,4 +1,4 @@
-"""Shared by the artefacts that measure driving policies: seasons, gated units, measured runs, verdicts on an order."""
+"""Parts shared by artefacts that measure driving policies: seasons, gated units, measured runs, verdicts on orders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Speed of the driving world against torch's own look-up of as many pixels, and the time of training a policy."""
+"""Speed of the driving world against torch's bilinear look-up of as many pixels, and the time of training a policy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BATCH, FRAMES = 32, 128
 GOAL = 4000.0
 """Goal in frames per second, set on the machine of the prototype."""
 GRID_SAMPLES = 3.0
-"""Largest allowed time of a frame, in bilinear look-ups of as many pixels; they stand for the speed of the machine."""
+"""Largest allowed time of a frame, as a multiple of the time of a bilinear look-up of as many pixels."""
 
 
 def measure() -> list[Measurement]:
@@ -86,8 +86,8 @@ def _policies() -> list[Measurement]:
     frames = torch.randint(256, (4, 32, HEIGHT, WIDTH, 3), dtype=torch.uint8)
     limits = {"lrcu-a": 1.05, "lrcu-s": 1.05, "ltc": 2.0}
     calls = [_step(Policy(name), frames) for name in ("lstm", *limits)]
-    # The layers differ by a thousandth of a step, but a shared machine by a fifth from one second to the next. So the
-    # ratios are taken within rounds, each call after one to warm up, and their median counts.
+    # The layers differ by a thousandth of a step's time, but the speed of a shared machine varies by a fifth from one
+    # second to the next. So each ratio compares two times of the same round, and the median of the ratios counts.
     rounds = [best_in_turn(*calls, repeats=1, rounds=1) for _ in range(9)]
     base = median(times[0] for times in rounds)
     return [

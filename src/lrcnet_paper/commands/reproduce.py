@@ -15,7 +15,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("artefact", nargs="*", help="names of tables and figures (default: all)")
     add("--budget", default="quick", help="smoke (seconds), quick (minutes on two cores) or paper (default: quick)")
-    add("--seeds", type=int, metavar="N", help="runs per number (default: the budget's own number)")
+    add("--seeds", type=int, metavar="N", help="number of seeds of each run (default: the budget's own)")
     add("--engine", default="local", help="local (in this process) or ray (a cluster); default: local")
     add("--address", help="address of a running Ray cluster (default: a new one on this machine)")
     add("--threads", type=int, help="threads per run")

@@ -242,7 +242,7 @@ class Camera:
 
 
 def _fraction_(value: Tensor) -> Tensor:
-    """Compute value - floor(value) in place, always below 1: for -1e-9 it would be 1 in float32, a texel too far."""
+    """Compute value - floor(value) in place, but below 1: in float32, -1e-9 would give 1, one texel too far."""
     return value.sub_(value.floor()).clamp_max_(1 - 2**-24)
 
 

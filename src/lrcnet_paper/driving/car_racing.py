@@ -1,9 +1,10 @@
 """gymnasium's CarRacing-v3 seen through a front camera (needs the extra `carracing`).
 
 Track, colours and physics come from CarRacing; the camera, the expert and the end of a drive are ours. Its unit of
-length is taken for a metre: a car of 5 m on a track of 13.3 m whose narrowest bends have a radius of 11.3 m. One of its
-steps (1/50 of its seconds) is one of ours (1/30 s), so its physics runs unchanged. The action is a curvature: the front
-wheels are set to the angle that gives it, and a controller keeps the speed of the place, 8 to 12 m/s and less in bends.
+length is taken for a metre: a car of 5 m on a track of 13.3 m whose narrowest bends have a radius of 11.3 m. One step
+of its physics, 1/50 s of its own time, is one of our steps of 1/30 s, so its physics runs unchanged. The action is a
+curvature: the front wheels are set to the angle that gives it, and a controller keeps the speed that the road
+prescribes there, 8 to 12 m/s and less in bends.
 """
 
 from __future__ import annotations

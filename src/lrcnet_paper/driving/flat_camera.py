@@ -1,7 +1,7 @@
 """A pinhole camera over flat ground with coloured polygons on it, under a plain sky (needs pygame).
 
-It has the place and the field of view of the camera in `camera.py`. A frame is drawn four times as large and averaged
-down, so that edges are smooth. In the car's frame x points ahead and y to the left, metres.
+It has the place and the field of view of the camera in `camera.py`. A frame is drawn four times as large and then
+averaged, so that edges are smooth. In the car's frame x points ahead and y to the left, metres.
 """
 
 from __future__ import annotations
@@ -81,12 +81,12 @@ def _pixels(ahead: NDArray[np.float64], left: NDArray[np.float64]) -> tuple[NDAr
 
 def _clip(ahead: list[float], left: list[float]) -> list[tuple[int, int]]:
     """Clip a polygon to the part beyond the near edge of the field of view; return its corners in pixels."""
-    corners, kept = list(zip(ahead, left, strict=True)), []
+    corners, clipped = list(zip(ahead, left, strict=True)), []
     for (a, b), (c, d) in zip(corners, [*corners[1:], corners[0]], strict=True):
         if a >= _NEAR:
-            kept.append((a, b))
+            clipped.append((a, b))
         if (a >= _NEAR) != (c >= _NEAR):
             share = (_NEAR - a) / (c - a)
-            kept.append((_NEAR, b + share * (d - b)))
-    across, down = _pixels(*np.array(kept).T)
+            clipped.append((_NEAR, b + share * (d - b)))
+    across, down = _pixels(*np.array(clipped).T)
     return list(zip(across.tolist(), down.tolist(), strict=True))

@@ -23,7 +23,7 @@ SCENES: dict[str, tuple[float, float, float, float, float]] = {
     "worn": (1 / 150, 0.0, 0.8, 0.0, 0.0),
     "snowy stretch": (1 / 150, 0.0, 0.2, 0.0, 0.0),
 }
-"""name -> curvature ahead and after it (1/m), wear, offset (m), heading error (rad). Snow lies on the last one."""
+"""name -> curvature of the first and of the second bend (1/m), wear, offset (m), heading error (rad)."""
 START = 20.0
 
 

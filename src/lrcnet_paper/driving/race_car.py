@@ -46,7 +46,7 @@ class RaceCar:
         self._world._render = lambda mode: _UNUSED_IMAGE
         self._world.reset(seed=seed)
         self._hull = self._world.car.hull
-        # Their speeds are this many times ours, because their second has more steps.
+        # CarRacing's speeds are this many times ours, because its second has more steps.
         self._speed_scale = STEP * racing.FPS
         self.centre_line: NDArray[np.float64] = np.array([(x, y) for _, _, x, y in self._world.track])
         self.camera = _make_camera(self._world, racing)
@@ -60,7 +60,7 @@ class RaceCar:
 
     @property
     def speed(self) -> float:
-        """Speed in m/s of our seconds."""
+        """Speed in m/s, by our seconds."""
         return float(self._hull.linearVelocity.length / self._speed_scale)
 
     @property
@@ -70,7 +70,7 @@ class RaceCar:
         return float(wheels[0].joint.angle + wheels[1].joint.angle) / 2
 
     def start(self, x: float, y: float, direction: float, speed: float) -> None:
-        """Put the rear axle at (x, y), m, and set the car in motion, rad, m/s, as if it had come along the track."""
+        """Put the rear axle at (x, y), m, and let the car drive in a direction (rad) at a speed (m/s)."""
         before, turn = self.pose(), direction - self.pose()[2]
         their_speed = speed * self._speed_scale
         cos, sin = math.cos(turn), math.sin(turn)
@@ -83,16 +83,16 @@ class RaceCar:
             wheel.omega = their_speed / wheel.wheel_rad
 
     def step(self, curvature: float, speed: float) -> None:
-        """Advance by one of their steps: the front wheels turn to a curvature (1/m), gas and brake to a speed (m/s)."""
+        """Advance by one step of CarRacing; steer towards a curvature (1/m), accelerate towards a speed (m/s)."""
         angle = math.atan(curvature * self._wheelbase)
         missing = speed - self.speed
         gas, brake = min(max(0.1 * missing, 0.0), 1.0), min(max(-0.1 * missing, 0.0), 0.8)
-        # In their actions right is positive.
+        # In CarRacing's actions right is positive.
         self._world.step(np.array([-angle, gas, brake]))
 
 
 def _make_camera(world: Any, racing: Any) -> FlatCamera:
-    """Make a camera over their grass and their track, in the colours of their own view from above."""
+    """Make a camera over CarRacing's grass and track, in the colours of its own view from above."""
     side = racing.GRASS_DIM
     square = np.array([(1.0, 0.0), (0.0, 0.0), (0.0, 1.0), (1.0, 1.0)])
     places = [(x, y) for x in range(-20, 20, 2) for y in range(-20, 20, 2)]

@@ -69,7 +69,7 @@ def join_roads(roads: list[Road]) -> Road:
 
 
 class RoadTracker:
-    """Finds the places of cars on their roads, each near the place where it was last.
+    """Finds the places of cars on their roads, searching near the last place of each.
 
     Args:
         road: roads under the cars.

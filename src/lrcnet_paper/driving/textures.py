@@ -75,7 +75,7 @@ def tree_line(season: str, variant: int, rows: int) -> Tensor:
     Row 0 is the highest; heights are in image rows. Trees hide the hills behind them.
     """
     source = generator(variant, _STREAM + 100 + SEASONS.index(season))
-    # Drawn finer, four times in height and twice in width, then averaged: smooth edges.
+    # Drawn at four times the height and twice the width, then averaged, so that edges are smooth.
     shape = 4 * rows, 2 * PANORAMA
     column = torch.arange(shape[1])
 
@@ -84,7 +84,7 @@ def tree_line(season: str, variant: int, rows: int) -> Tensor:
 
     height = (0.42 + 0.16 * skyline(300) + 0.08 * skyline(60)) * rows
     for width, share in ((26, 0.16), (14, 0.12)):
-        # Crowns are round in summer; in winter they are spruces, which are pointed.
+        # In summer the trees have round crowns; in winter they are pointed spruces.
         phase = (column + 0.6 * width * skyline(width * 2.0)) / width
         tooth = 2 * (phase - phase.floor() - 0.5).abs()
         crown = torch.sqrt((1 - tooth**2).clamp_min(0)) if season == "summer" else 1 - tooth

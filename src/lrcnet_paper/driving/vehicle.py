@@ -56,7 +56,8 @@ def advance(road: Road, state: State, action: Tensor, disturbance: Tensor | floa
     """Advance every car by one step of 1/30 s.
 
     The rear axle moves along the car, d(arc)/dt = v cos(heading) / (1 - curvature_road * offset),
-    d(offset)/dt = v sin(heading), and the car turns by v tan(steering) / wheelbase; the midpoint rule.
+    d(offset)/dt = v sin(heading), and the car turns at the rate v tan(steering) / wheelbase. Steps follow the midpoint
+    rule.
 
     Args:
         road: roads under the cars; they also set the speeds.

@@ -26,8 +26,8 @@ CAMERA = "camera_front"
 FILES = (f"{CAMERA}.avi", f"{CAMERA}.csv", "speed.csv", "imu.csv", "params.xml")
 FORMAT = 1
 # VISTA puts the horizon in the middle of the frame; an even height would put a row on it, infinitely far away. A
-# displaced or turned car sees ground beside and below our own frame, so this must be recorded too, in columns on either
-# side and rows below. With these numbers, corners stay black only shortly before a drive ends; larger ones would cost
+# displaced or turned car sees ground beside and below our own frame, so the recorded frame has more columns on either
+# side and more rows below. With this size, corners stay black only shortly before a drive ends; a larger one would cost
 # time in VISTA.
 _BESIDE, _BELOW = 80, 8
 _GROUND = HEIGHT - HORIZON + _BELOW

@@ -57,7 +57,7 @@ class VistaWorld:
         return drive_status(places[:, 0], places[:, 1], torch.tensor([car.has_arrived() for car in self._cars]))
 
     def situation(self) -> Situation:
-        """Return position and motion of the cars; the map begins where the trace begins, which leads to the north."""
+        """Return position and motion of the cars; the trace starts at the map's origin and leads to the north."""
         columns = torch.tensor([car.situation() for car in self._cars], dtype=torch.float64).unbind(1)
         return Situation(*columns)
 

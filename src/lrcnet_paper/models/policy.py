@@ -85,7 +85,7 @@ class ConvHead(nn.Module):
         # distinguish inputs that differ by some tenths, so LTC and STC would begin with a long plateau.
         with torch.no_grad():
             self.layers[-1].weight.mul_(8.0)  # type: ignore[operator]
-        # The layout of the frames: a sixth faster than filters in torch's default order.
+        # Filters in the layout of the frames are a sixth faster than filters in torch's default layout.
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def forward(self, frames: Tensor) -> Tensor:

@@ -16,9 +16,9 @@ Floats = NDArray[np.float64]
 
 WIDE, HIGH = 1000.0, 100.0
 MARGIN = 1.03
-"""Length of the time axis over that of the drive; it leaves room for the mark at the end."""
+"""Ratio of the time axis to the length of the drive; it leaves room for the mark at the end."""
 FLATTEST, TALLEST = 2.6, 1.5
-"""Largest and smallest width of a map over its height."""
+"""Largest and smallest ratio of a map's width to its height."""
 
 
 @dataclass(frozen=True)
@@ -77,16 +77,16 @@ def chart(
     """
     low, high = _range(np.concatenate([covered, np.array(limits, float)]), least)
 
-    def down(values: Floats) -> Floats:
+    def vertical(values: Floats) -> Floats:
         return HIGH * (high - values) / (high - low)
 
     marks = round_steps(low, high, 4)
-    heights = dict(zip([*marks, *limits], down(np.array([*marks, *limits])).tolist(), strict=True))
+    heights = dict(zip([*marks, *limits], vertical(np.array([*marks, *limits])).tolist(), strict=True))
     lines = [f'<path class="grid{" zero" if v == 0 else ""}" d="M0 {heights[v]:.1f}H{WIDE:g}"/>' for v in marks]
     lines += [f'<path class="limit" d="M0 {heights[v]:.1f}H{WIDE:g}"/>' for v in limits]
     for curve in curves:
         across = np.arange(len(curve.values), dtype=np.float64) * (STEP / (seconds * MARGIN) * WIDE)
-        lines.append(f'<path class="curve {curve.kind}" d="{_path(across, down(curve.values))}"/>')
+        lines.append(f'<path class="curve {curve.kind}" d="{_path(across, vertical(curve.values))}"/>')
     labels = "".join(f'<span style="top:{heights[v]:.2f}%">{_minus(f"{v:g}")}</span>' for v in marks)
     keys = "".join(
         f'<span class="key"><i class="{c.kind}"></i>{escape(c.label)}</span>' for c in curves if len(curves) > 1

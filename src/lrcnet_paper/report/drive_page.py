@@ -206,7 +206,7 @@ def _curves(replay: Replay, name: str) -> str:
     seconds, limit = replay.seconds, ROAD_WIDTH / 2
     expert = charts.Curve("expert", "expert", replay.advice)
     policy = charts.Curve(name, "policy", replay.action)
-    # Off the road the expert would turn hard; on a scale for that, nothing else could be seen.
+    # Off the road the expert would steer hard; an axis that covers this would flatten all other curves.
     most = max(0.02, 2 * float(np.abs(replay.action).max()))
     steering = charts.chart(
         "steering",

@@ -168,7 +168,7 @@ def _trace(policy: Policy, provenance: Provenance, smoke: bool) -> Section:
     world = World([EXAMPLE_ROAD], season="summer", length=attention.EXAMPLE_LENGTH)
     moments = itertools.islice(expert_drive(world, world.expert()), 8 if smoke else STEPS)
     frames = torch.cat([moment.frames for moment in moments if moment.frames is not None]).unsqueeze(0)
-    # The curvature after the last frame of each half: a mean over samples needs more than one.
+    # Shares average over samples, so each half of the drive is one sample, with the curvature after its last frame.
     pieces = frames.view(2, -1, *frames.shape[2:])
     parts = rank(shares(policy, pieces, lambda curvature: curvature[:, -1]).neurons)
     figure = heat_map(

@@ -144,7 +144,7 @@ def _marks(recorded: Trace, events: Tensor, label: str, weights: str, *, timed: 
     event = events.flatten()
     if not bool(event.any()) or bool(event.all()):
         return Section("marks", title, [f"Not shown: {title}: no step has the label, or every step has it."])
-    quantities = {name: values.flatten(0, 1) for name, values in recorded.named().items()}
+    quantities = {name: values.flatten(0, 1) for name, values in recorded.by_name().items()}
     rows: list[tuple[Cell, ...]] = [
         (name.replace("_", " "), *_best(marks(values, event), lambda neuron, r: f"{neuron} ({r:+.2f})"))
         for name, values in quantities.items()

@@ -145,12 +145,12 @@ def record_drive(
     outcomes = drive(world, policy.step, noise=noise, seed=seed, steps=positive_size("steps", steps), watch=record)
     places.append(_place(world))
     interval = max(SHORTEST_INTERVAL, math.ceil(len(frames) / MOST_FRAMES))
-    kept = np.stack(frames[::interval])
+    kept_frames = np.stack(frames[::interval])
     offset, speed, x, y, direction = np.array(places).T
     actions, advice = np.array(curvatures).T
     return Replay(
-        frames=kept,
-        attention=_to_bytes(attention(policy, torch.from_numpy(kept))) if with_attention else None,
+        frames=kept_frames,
+        attention=_to_bytes(attention(policy, torch.from_numpy(kept_frames))) if with_attention else None,
         frame_interval=interval,
         action=actions,
         advice=advice,

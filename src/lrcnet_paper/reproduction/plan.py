@@ -30,7 +30,7 @@ def plan_runs(
         names: names of artefacts.
         budget: smoke, quick or paper.
         out: the folder of the runs. A run that is already longer than `epochs` there keeps its length.
-        seeds: runs per number; None takes the budget's own number.
+        seeds: number of seeds of each run; None takes the budget's own number.
         epochs: largest number of epochs (or iterations) per run; None trains the budget's full length.
         only: patterns of TASK/VARIANT/MODEL; see `matches`.
 
@@ -83,11 +83,11 @@ def split_by_data(
     Returns:
         The runs to keep, and (task, variant) -> reason for the others.
     """
-    kept, missing = [], {}
+    possible, missing = [], {}
     for spec in specs:
         reason = "" if is_done(spec, out) else tasks.find(spec.task, spec.variant).missing(data)
         if reason:
             missing[spec.task, spec.variant] = reason
         else:
-            kept.append(spec)
-    return kept, missing
+            possible.append(spec)
+    return possible, missing

@@ -63,38 +63,38 @@ def _has_result(content: Mapping[str, Any]) -> bool:
 
 def _content(run: FinishedRun) -> dict[str, Any]:
     content = run.result.as_dict()
-    content["history"] = {name: _rounded(values) for name, values in _thinned(run.history).items()}
-    content["prediction"] = {name: _rounded(values) for name, values in _thinned(run.prediction).items()}
+    content["history"] = {name: _round_floats(values) for name, values in _thin(run.history).items()}
+    content["prediction"] = {name: _round_floats(values) for name, values in _thin(run.prediction).items()}
     if run.analyses:
-        content["analyses"] = _rounded(run.analyses)
+        content["analyses"] = _round_floats(run.analyses)
     return content
 
 
-def _thinned(columns: Mapping[str, Any]) -> dict[str, Any]:
-    """Every k-th entry of each column, always with the first and the last."""
+def _thin(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """Return at most KEPT_POINTS evenly spread entries of each column, always with the first and the last."""
     length = max((len(values) for values in columns.values() if isinstance(values, list)), default=0)
     if length <= KEPT_POINTS:
         return dict(columns)
-    kept = sorted({round(i * (length - 1) / (KEPT_POINTS - 1)) for i in range(KEPT_POINTS)})
+    indices = sorted({round(i * (length - 1) / (KEPT_POINTS - 1)) for i in range(KEPT_POINTS)})
     return {
-        name: [values[i] for i in kept] if isinstance(values, list) and len(values) == length else values
+        name: [values[i] for i in indices] if isinstance(values, list) and len(values) == length else values
         for name, values in columns.items()
     }
 
 
-def _rounded(values: Any) -> Any:
-    """The values with six digits: more than a picture or a table shows, and a third of the file."""
+def _round_floats(values: Any) -> Any:
+    """Round every number to six digits: more than a picture or a table shows, and the file is a third as large."""
     if isinstance(values, Mapping):
-        return {name: _rounded(value) for name, value in values.items()}
+        return {name: _round_floats(value) for name, value in values.items()}
     if isinstance(values, list | tuple):
-        return [_rounded(value) for value in values]
+        return [_round_floats(value) for value in values]
     if isinstance(values, float):
         return float(f"{values:.6g}") if math.isfinite(values) else None
     return values
 
 
 def _dump(content: Mapping[str, Any]) -> str:
-    """JSON with one line per field, so that people can read a diff of two runs."""
+    """Write JSON with one line per field, so that people can read a diff of two runs."""
     lines = [f"  {json.dumps(name)}: {json.dumps(value, allow_nan=False)}" for name, value in content.items()]
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
@@ -102,12 +102,12 @@ def _dump(content: Mapping[str, Any]) -> str:
 def _file_name(result: Result, epochs: int | str) -> str:
     spec = result.spec
     name = f"{spec.slug()}_{spec.model}_{spec.budget}_{epochs}_seed{spec.seed}".replace("/", "-")
-    # The settings of a custom run are its own, so that its name alone does not tell it from others.
+    # Two custom runs of the same name may have different settings; the digest tells them apart.
     return f"{name}_{spec.digest()}" if spec.budget == CUSTOM else name
 
 
 def _shorter_runs(path: Path, result: Result) -> list[Path]:
-    """Files beside `path` of the same run after fewer epochs."""
+    """List the files beside `path` that hold the same run after fewer epochs."""
     if result.budget == CUSTOM:
         return []
     shorter = []

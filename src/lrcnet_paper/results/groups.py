@@ -55,7 +55,7 @@ class Group(HasRunSpec):
     def metric(self, name: str, scale: float = 1.0, digits: int | None = None) -> Estimate | None:
         """Average a metric of the results, times a scale, over the seeds; None if no run has it.
 
-        A run that diverged late has the metrics of the lengths that it passed before, and counts there.
+        A run that diverged late has metrics for the lengths that it reached before, and counts in their averages.
         """
         values = [scale * r.result.metrics[name] for r in self.runs if name in r.result.metrics]
         lost = sum(r.result.status == "diverged" and name not in r.result.metrics for r in self.runs)

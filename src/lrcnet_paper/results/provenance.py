@@ -37,7 +37,7 @@ def provenance_of(trained: TrainedNetwork) -> dict[str, Any]:
 
 
 def _loss(trained: TrainedNetwork) -> list[Any]:
-    """[name, number] of the loss, or [] if none was written."""
+    """Return [name, number] of the loss, or [] if none was written."""
     path = trained.file.parent / "metrics.csv"
     if not path.exists():
         return []

@@ -32,7 +32,7 @@ CURVATURE_UNIT = 0.01
 
 LENGTH = 32
 """Number of frames of a sequence, as in the paper."""
-# Part of the folder's name; to be changed when the recordings change.
+# Part of the folder's name; change it whenever the recordings change.
 _EDITION = "4"
 
 

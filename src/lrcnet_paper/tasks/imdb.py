@@ -55,10 +55,10 @@ def encode(reviews: Reviews, length: int = LENGTH, vocabulary: int = VOCABULARY)
     indices = np.where(known, reviews.ranks + SHIFT, UNKNOWN)
     result = np.full((len(reviews.labels), length), PADDING, dtype=np.int64)
     for row, (begin, end) in enumerate(zip(reviews.offsets[:-1], reviews.offsets[1:], strict=True)):
-        kept = min(int(end - begin), length)
-        result[row, length - kept :] = indices[end - kept : end]
-        if kept < length:
-            result[row, length - kept - 1] = START
+        words = min(int(end - begin), length)
+        result[row, length - words :] = indices[end - words : end]
+        if words < length:
+            result[row, length - words - 1] = START
     return result
 
 

@@ -26,7 +26,7 @@ class Change(NamedTuple):
         return self != Change()
 
     def label(self) -> str:
-        """Text for people, "" if nothing differs.
+        """Return text for people, "" if nothing differs.
 
         >>> Change("hybrid-1", rate=0.01).label()
         'hybrid-1, rate 0.01'
@@ -34,7 +34,7 @@ class Change(NamedTuple):
         return ", ".join(self._parts("rate "))
 
     def slug(self) -> str:
-        """Text for file names and for the patterns of `lrcnet reproduce --only`.
+        """Return text for file names and for the patterns of `lrcnet reproduce --only`.
 
         >>> Change("hybrid-1", rate=0.01).slug()
         'hybrid-1,lr0.01'

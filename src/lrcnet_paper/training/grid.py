@@ -41,8 +41,8 @@ def run_all(
         data: see `run`; on a cluster every node must see it.
         engine: "local" trains one run after the other in this process, "ray" trains on a cluster.
         progress: whether to show progress bars, if there is a terminal.
-        threads: threads per run; see `run`. On Ray it is also the number of CPUs that a run takes there, 1 if None, and
-            a run that begins there then has 1 thread.
+        threads: threads per run; see `run`. On Ray it is also the number of CPUs reserved for a run; None reserves 1,
+            and a new run then has 1 thread.
         loggers: names among "tensorboard", "wandb", "mlflow".
         address: address of an existing Ray cluster; None starts one on this machine.
         on_result: called with each run and its result as soon as it is finished, in the order in which they finish.

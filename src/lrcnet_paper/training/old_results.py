@@ -42,9 +42,9 @@ def convert_old_result(content: Mapping[str, Any]) -> dict[str, Any]:
         ('coarse', 0.01, 0.01, 'epoch', 100)
     """
     spec = _read_run(content)
-    kept = {name: value for name, value in content.items() if name not in RUN_FIELDS}
+    unchanged = {name: value for name, value in content.items() if name not in RUN_FIELDS}
     updates = content["epochs"] if spec.unit == "iteration" else None
-    return {"spec": spec.as_dict(), "rate": spec.rate, "unit": spec.unit, "updates": updates, **kept}
+    return {"spec": spec.as_dict(), "rate": spec.rate, "unit": spec.unit, "updates": updates, **unchanged}
 
 
 def _read_run(content: Mapping[str, Any]) -> RunSpec:

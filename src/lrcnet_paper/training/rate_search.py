@@ -1,4 +1,4 @@
-"""The paper's search of the learning rate: three runs, of which the one with the least validation loss is kept."""
+"""The paper's search for the learning rate: train with three rates, keep the run with the least validation loss."""
 
 from __future__ import annotations
 

@@ -193,7 +193,7 @@ class RunSpec:
 
 
 class HasRunSpec:
-    """Something that belongs to one run, or to runs that differ in their seed only: it has the names of the run."""
+    """An object with the `spec` of one run, or of runs that differ in their seed only; it has the run's names too."""
 
     spec: RunSpec
 

@@ -129,7 +129,7 @@ def test_the_code_has_the_convolutional_head_of_the_paper():
 
 @pytest.mark.parametrize(
     ("task", "model", "count"),
-    # By the formulas of the cells: 5 m^2 + 5 m n + 5 m + 2 n (+ m) and the linear head; see PROTOCOLS for the cell.
+    # A liquid cell has 5 m^2 + 5 m n + 5 m + 2 n parameters (and m more if symmetric); the linear head comes on top.
     [("person", "lrcu-a", 5 * 64**2 + 5 * 64 * 7 + 5 * 64 + 2 * 7 + 65 * 7),
      ("person", "lrcu-s", 5 * 64**2 + 5 * 64 * 7 + 6 * 64 + 2 * 7 + 65 * 7),
      ("psmnist", "lrcu-s", 5 * 64**2 + 5 * 64 + 6 * 64 + 2 + 65 * 10),
@@ -220,19 +220,19 @@ def test_a_rate_is_picked_by_validation_loss_of_common_seeds_once_all_were_tried
     rates = {1e-4: 0.9, None: 0.6, 1e-2: 0.7}
     runs = synthetic_runs.rate_runs("coarse", "gru", rates)
 
-    def picked(subset):
+    def chosen_rates(subset):
         rows = rows_of(classification.render(subset), "rates")
         return [row["rate"] for row in rows if row["search"]]
 
-    assert picked(runs) == ["0.0001"]
+    assert chosen_rates(runs) == ["0.0001"]
     # Seeds that only one rate has must not decide the search; here they are bad ones.
     bad = synthetic_runs.rate_runs("coarse", "gru", {1e-4: 0.2}, seeds=8)
-    assert picked([*runs, *bad[6:]]) == ["0.0001"]
+    assert chosen_rates([*runs, *bad[6:]]) == ["0.0001"]
     untried = [run for run in runs if run.result.variant != "coarse-clean" or run.result.spec.change]
-    assert picked(untried) == []
+    assert chosen_rates(untried) == []
     lost = synthetic_runs.result("person", "coarse-clean", "gru", learning_rate=1e-2, status="diverged", epochs=3)
     others = [run for run in runs if run.result.variant != "coarse-clean" or run.result.rate != 1e-2]
-    assert picked([*others, FinishedRun(lost)]) == ["0.0001"]
+    assert chosen_rates([*others, FinishedRun(lost)]) == ["0.0001"]
 
 
 def test_ode_runs_are_judged_after_two_thousand_iterations(all_runs):

@@ -18,8 +18,8 @@ ONE = ["--only", "neural-ode/spiral/lrc-s"]
 
 def call(capsys, *arguments):
     code = main([str(argument) for argument in arguments])
-    said = capsys.readouterr()
-    return code, said.out, said.err
+    output = capsys.readouterr()
+    return code, output.out, output.err
 
 
 @pytest.fixture
@@ -36,8 +36,8 @@ def test_a_run_is_trained_once_drawn_and_collected(capsys, tmp_path, monkeypatch
     assert code == 0
     assert "[1/1] neural-ode spiral lrc-s seed 0: mean_absolute_error" in text
     assert "0.009 ± 0.004" in text, "the paper's number stands beside ours"
-    made = {path.suffix for path in (out / "artefacts" / "neural-ode").iterdir()}
-    assert made == {".csv", ".md", ".png", ".svg"}
+    suffixes = {path.suffix for path in (out / "artefacts" / "neural-ode").iterdir()}
+    assert suffixes == {".csv", ".md", ".png", ".svg"}
     (run,) = read_runs(out)
     assert len(run.prediction["states"]) == 1000
     (file,) = results.rglob("*.json")
@@ -66,7 +66,7 @@ def test_more_epochs_carry_on(capsys, tmp_path, monkeypatch):
     assert json.loads(result.read_text())["epochs"] == 3
 
 
-def test_what_is_there_is_drawn_though_a_run_had_to_be_left_out(capsys, tmp_path, monkeypatch):
+def test_finished_runs_are_drawn_although_another_was_left_out(capsys, tmp_path, monkeypatch):
     def busy(*arguments, **options):
         raise training.run_folder.BusyFolderError("another process is at this run")
 
@@ -78,7 +78,7 @@ def test_what_is_there_is_drawn_though_a_run_had_to_be_left_out(capsys, tmp_path
     assert (tmp_path / "artefacts" / "neural-ode" / "README.md").exists()
 
 
-def test_what_needs_missing_files_is_left_out_and_said(capsys, tmp_path, no_data):
+def test_runs_that_lack_files_are_skipped_with_a_message(capsys, tmp_path, no_data):
     code, text, _ = call(capsys, "reproduce", "classification", "--budget", "smoke", "--out", tmp_path / "runs")
     assert code == 0
     assert "left out: person coarse" in text
@@ -87,18 +87,18 @@ def test_what_needs_missing_files_is_left_out_and_said(capsys, tmp_path, no_data
 
 
 def test_a_pattern_may_name_another_rate_or_pass_over_it(capsys):
-    def listed(pattern):
+    def list_commands(pattern):
         main(["reproduce", "classification", "--budget", "paper", "--seeds", "1", "--list", "--only", pattern])
         return [line for line in capsys.readouterr().out.splitlines() if "lrcnet train" in line]
 
-    every, fast = listed("person/coarse/gru"), listed("person/coarse+lr0.01/gru")
+    every, fast = list_commands("person/coarse/gru"), list_commands("person/coarse+lr0.01/gru")
     assert len(every) == 3
     assert len(fast) == 1
     assert "--lr 0.01" in fast[0]
     assert fast[0] in every
 
 
-def test_only_what_is_named_is_measured(tmp_path, monkeypatch):
+def test_only_named_artefacts_are_measured(tmp_path, monkeypatch):
     asked = []
     models = (("lrcu-s", ""), ("lstm", ""), ("ltc", "euler-1"))
     runs = [synthetic_runs.result("driving", "own", model, solver=solver) for model, solver in models]
@@ -121,7 +121,7 @@ def test_the_list_trains_nothing(capsys, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["reproduce", "nonsense"], "artefact must be one of elastance, architecture"),
         (["reproduce", "--budget", "huge"], "budget must be one of smoke, quick, paper"),
@@ -133,11 +133,11 @@ def test_the_list_trains_nothing(capsys, tmp_path):
         (["report", ".", "--html", "x", "--artefact", "nonsense"], "artefact must be one of"),
     ],
 )
-def test_a_mistake_is_one_clear_line(capsys, tmp_path, monkeypatch, words, said):
+def test_a_mistake_is_one_clear_line(capsys, tmp_path, monkeypatch, words, message):
     monkeypatch.chdir(tmp_path)
     code, _, error = call(capsys, *words)
     assert code == 1
-    assert said in error
+    assert message in error
     assert len(error.splitlines()) == 1
 
 
@@ -154,7 +154,7 @@ def test_a_report_is_written_from_collected_results(capsys, tmp_path):
     assert "neural-ode" not in html.read_text()
 
 
-def test_runs_that_are_there_are_collected_without_training(capsys, tmp_path):
+def test_existing_runs_are_collected_without_training(capsys, tmp_path):
     place = tmp_path / "runs" / "one"
     place.mkdir(parents=True)
     synthetic_runs.result("person", "coarse", "lstm").write(place)
@@ -165,7 +165,7 @@ def test_runs_that_are_there_are_collected_without_training(capsys, tmp_path):
 
 
 @pytest.mark.slow
-def test_every_artefact_is_smoke_run_on_what_is_here(capsys, tmp_path):
+def test_every_artefact_is_smoke_run_on_the_available_data(capsys, tmp_path):
     assert call(capsys, "reproduce", "--budget", "smoke", "--out", tmp_path, "--quiet")[0] == 0
     for name in paper.ARTEFACTS:
         assert (tmp_path / "artefacts" / name / "README.md").exists()

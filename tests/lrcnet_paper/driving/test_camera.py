@@ -23,7 +23,7 @@ def place(arc: float, offset: float = 0.0, heading: float = 0.0, batch: int = 1)
     return State(*values[:, None].repeat(1, batch))
 
 
-def scattered(batch: int) -> State:
+def random_places(batch: int) -> State:
     source = torch.Generator().manual_seed(1)
     u, v, w = torch.rand(3, batch, generator=source, dtype=torch.float64)
     return State(40 + 800 * u, 2 * v - 1, 0.3 * w - 0.15, torch.zeros(batch, dtype=torch.float64))
@@ -38,9 +38,9 @@ def test_frames_are_bytes_of_the_papers_size() -> None:
 
 def test_distance_from_the_lane_is_true_to_a_brute_force_search() -> None:
     world = World(range(12))
-    world.state = scattered(12)
+    world.state = random_places(12)
     _, view = world.camera._view(world.state)
-    found = view.across[0] + view.across[1] * _COLUMN + view.across[2] * _COLUMN**2 + 1.75
+    distance = view.across[0] + view.across[1] * _COLUMN + view.across[2] * _COLUMN**2 + 1.75
     x, y, yaw = (z[:, None, None] for z in world.road.pose(world.state.arc, world.state.offset, world.state.heading))
     ahead, left = _ROW.distance.double() + CAMERA_AHEAD, (-_ROW.wide * _COLUMN).double()
     ground = torch.stack([x + ahead * yaw.cos() - left * yaw.sin(), y + ahead * yaw.sin() + left * yaw.cos()], -1)
@@ -56,7 +56,7 @@ def test_distance_from_the_lane_is_true_to_a_brute_force_search() -> None:
         truth = truth - gap[..., 0] * angle.sin()
         near = (truth.abs() < 6) & (along.abs() < 0.1)
         assert near.double().mean() > 0.2
-        assert (found[:, rows].flatten(1) - truth)[near].abs().max() < tolerance
+        assert (distance[:, rows].flatten(1) - truth)[near].abs().max() < tolerance
 
 
 def test_the_edge_line_lies_where_a_pinhole_puts_it() -> None:
@@ -76,7 +76,7 @@ def test_the_edge_line_lies_where_a_pinhole_puts_it() -> None:
 def test_a_mirrored_world_gives_the_mirrored_frame() -> None:
     for season in ("summer", "winter"):
         world, mirror = World(range(20), season=season), World(range(20), season=season, mirrored=True)
-        state = scattered(20)
+        state = random_places(20)
         world.state = state
         mirror.state = State(state.arc, -state.offset, -state.heading, -state.steering)
         assert torch.equal(world.frames().flip(2), mirror.frames())
@@ -126,7 +126,7 @@ def test_dashes_cover_a_third_of_the_line_in_the_distance() -> None:
 def test_frames_change_smoothly() -> None:
     """One step of the car changes little: no flicker of lines, textures or rows."""
     world = World(range(16))
-    world.state = State(*(z.clone() for z in vars(scattered(16)).values()))
+    world.state = State(*(z.clone() for z in vars(random_places(16)).values()))
     world.state = State(world.state.arc, world.state.offset * 0.2, world.state.heading * 0.1, world.state.steering)
     before = world.frames().float()
     world.step(world.road_curvature)

@@ -10,7 +10,7 @@ def straight_on(frames, state):
     return torch.zeros(len(frames)), state
 
 
-def advised(world):
+def expert_policy(world):
     """Make a policy that asks the world's expert; its state holds the numbers of the cars that still drive."""
 
     def policy(frames, state):
@@ -23,7 +23,7 @@ def advised(world):
 def test_the_expert_arrives_everywhere_and_straight_on_does_not():
     roads = list(range(500, 516))
     good = World(roads, length=150.0)
-    assert not drive(good, advised(good)).crashed.any()
+    assert not drive(good, expert_policy(good)).crashed.any()
     bad = drive(World(roads, length=150.0), straight_on)
     assert bad.crashed.float().mean() > 0.5
     assert set(bad.status[bad.crashed].tolist()) <= {LEFT_ROAD, TURNED_AWAY}

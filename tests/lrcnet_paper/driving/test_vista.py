@@ -75,12 +75,12 @@ def test_wrong_steering_leaves_the_road_and_the_experts_advice_arrives(trace: Pa
 
 def test_deleting_one_world_does_not_stop_another(trace: Path) -> None:
     """Closing one of VISTA's renderers closes all of them, so none is closed."""
-    kept, other = VistaWorld([trace]), VistaWorld([trace])
-    before = kept.frames()
+    world, other = VistaWorld([trace]), VistaWorld([trace])
+    before = world.frames()
     other.frames()
     del other
-    kept.step(kept.advice())
-    assert not torch.equal(kept.frames(), before)
+    world.step(world.advice())
+    assert not torch.equal(world.frames(), before)
 
 
 def test_traces_from_seeds_are_kept_in_the_given_folder(tmp_path: Path) -> None:
@@ -158,8 +158,8 @@ try:
 except ImportError as error:
     print(error)
 """
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert re.search(message, shown), shown
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert re.search(message, printed), printed
 
 
 def test_the_example_of_the_docs_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ def frames() -> Tensor:
     return world.frames()
 
 
-def test_batches_change_nothing(frames: Tensor) -> None:
+def test_the_batch_size_does_not_change_attention(frames: Tensor) -> None:
     policy = Policy("lrcu-s")
     torch.testing.assert_close(attention(policy, frames), attention(policy, frames, batch=2), rtol=1e-4, atol=1e-5)
     assert attention(policy, frames[:0]).shape == (0, 48, 160)
@@ -26,20 +26,20 @@ def test_batches_change_nothing(frames: Tensor) -> None:
 
 def test_no_noise_changes_nothing_and_more_noise_changes_more(frames: Tensor) -> None:
     policy = Policy("lrcu-s")
-    found = attention_under_noise(policy, frames, [0.0, 0.001, 0.2])
-    still, little, much = found.mean(1).tolist()
-    assert found.shape == (3, 3)
+    similarities = attention_under_noise(policy, frames, [0.0, 0.001, 0.2])
+    still, little, much = similarities.mean(1).tolist()
+    assert similarities.shape == (3, 3)
     assert still == pytest.approx(1.0, abs=1e-6)
     assert still > little > much
-    assert torch.equal(attention_under_noise(policy, frames, [0.2])[0], found[2])
-    assert not torch.equal(attention_under_noise(policy, frames, [0.2], seed=1)[0], found[2])
+    assert torch.equal(attention_under_noise(policy, frames, [0.2])[0], similarities[2])
+    assert not torch.equal(attention_under_noise(policy, frames, [0.2], seed=1)[0], similarities[2])
 
 
 def test_similarity_is_per_pair() -> None:
     maps = torch.rand(2, 48, 160)
-    found = similarity(maps, torch.stack([maps[0], 1 - maps[1]]))
-    assert found[0] == pytest.approx(1.0)
-    assert found[1] < 0
+    similarities = similarity(maps, torch.stack([maps[0], 1 - maps[1]]))
+    assert similarities[0] == pytest.approx(1.0)
+    assert similarities[1] < 0
     with pytest.raises(ValueError, match="must have one shape"):
         similarity(maps, maps[:1])
 
@@ -59,16 +59,16 @@ def test_a_box_equals_matplotlibs() -> None:
 def test_integrated_gradients_add_up_to_the_outputs_difference() -> None:
     layer = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
     x = torch.randn(3, 4)
-    found = integrated_gradients(lambda v: layer(v)[:, 0], x, steps=64)
+    gradients = integrated_gradients(lambda v: layer(v)[:, 0], x, steps=64)
     expected = (layer(x) - layer(torch.zeros(1, 4)))[:, 0]
-    torch.testing.assert_close(found.sum(1), expected.detach(), rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(gradients.sum(1), expected.detach(), rtol=1e-3, atol=1e-4)
 
 
 def test_gradient_attention_is_a_map(frames: Tensor) -> None:
-    found = gradient_attention(Policy("gru"), frames[:1], steps=4)
-    assert found.shape == (1, 48, 160)
-    assert found.min() >= 0
-    assert found.max() == 1
+    attention_map = gradient_attention(Policy("gru"), frames[:1], steps=4)
+    assert attention_map.shape == (1, 48, 160)
+    assert attention_map.min() >= 0
+    assert attention_map.max() == 1
 
 
 def test_frames_of_another_shape_are_refused() -> None:

@@ -10,7 +10,7 @@ from lrcnet_paper.models.policy import CURVATURE_PER_OUTPUT, Policy
 
 
 @pytest.mark.parametrize("model", ["lrcu-s", "lstm"])
-def test_a_watched_drive_is_the_drive(model: str) -> None:
+def test_watching_a_drive_does_not_change_it(model: str) -> None:
     policy = Policy(model).eval()
     drives = drive_and_watch(policy, World([3, 4], season="summer", length=30.0), steps=12)
     assert len(drives) == 2

@@ -16,12 +16,13 @@ PSMNIST = find("psmnist")
 ODE = find("neural-ode")
 
 
-def liquid(m: int, n: int, *, symmetric: bool) -> int:
-    """PROTOCOLS section 1: the cell with both maps."""
+def liquid_count(m: int, n: int, *, symmetric: bool) -> int:
+    """Count the parameters of a liquid cell with m units, n inputs, an input map and an output map."""
     return 5 * m * m + 5 * m * n + 5 * m + 2 * n + (m if symmetric else 0)
 
 
-def gated(m: int, n: int, gates: int, biases: int) -> int:
+def gated_count(m: int, n: int, gates: int, biases: int) -> int:
+    """Count the parameters of a gated cell with m units and n inputs."""
     return gates * m * (m + n + biases)
 
 
@@ -29,17 +30,17 @@ def gated(m: int, n: int, gates: int, biases: int) -> int:
     ("model", "count"),
     [
         # torch keeps two biases per gate; MGU has one. dt is one more input of the gated ones.
-        ("lstm", gated(100, 8, 4, 2)),
-        ("gru", gated(100, 8, 3, 2)),
-        ("mgu", gated(100, 8, 2, 1)),
-        ("lrcu-a", liquid(64, 7, symmetric=False)),
-        ("lrcu-s", liquid(64, 7, symmetric=True)),
-        ("lrc-s", liquid(64, 7, symmetric=True)),
+        ("lstm", gated_count(100, 8, 4, 2)),
+        ("gru", gated_count(100, 8, 3, 2)),
+        ("mgu", gated_count(100, 8, 2, 1)),
+        ("lrcu-a", liquid_count(64, 7, symmetric=False)),
+        ("lrcu-s", liquid_count(64, 7, symmetric=True)),
+        ("lrc-s", liquid_count(64, 7, symmetric=True)),
         # No elastance: o, p are missing.
-        ("stc", liquid(64, 7, symmetric=False) - (64 + 7) * 64 - 64),
-        ("ltc", liquid(64, 7, symmetric=False) - (64 + 7) * 64 - 64),
-        ("ctrnn", gated(100, 7, 1, 1) + 100),
-        ("gru-ode", gated(100, 7, 3, 1)),
+        ("stc", liquid_count(64, 7, symmetric=False) - (64 + 7) * 64 - 64),
+        ("ltc", liquid_count(64, 7, symmetric=False) - (64 + 7) * 64 - 64),
+        ("ctrnn", gated_count(100, 7, 1, 1) + 100),
+        ("gru-ode", gated_count(100, 7, 3, 1)),
     ],
 )
 def test_recurrent_parameters_are_counted_exactly(model, count):
@@ -52,12 +53,12 @@ def test_recurrent_parameters_are_counted_exactly(model, count):
 @pytest.mark.parametrize(
     ("task", "model", "count"),
     [
-        (COARSE, "lstm", gated(100, 7, 4, 2) + 707),
+        (COARSE, "lstm", gated_count(100, 7, 4, 2) + 707),
         (COARSE, "lrcu-s", 23_573),
-        (IMDB, "lrcu-a", 20_000 * 64 + liquid(64, 64, symmetric=False) + 65),
-        (IMDB, "gru", 20_000 * 64 + gated(100, 64, 3, 2) + 101),
-        (PSMNIST, "lrcu-s", liquid(64, 1, symmetric=True) + 650),
-        (PSMNIST, "mgu", gated(100, 1, 2, 1) + 1010),
+        (IMDB, "lrcu-a", 20_000 * 64 + liquid_count(64, 64, symmetric=False) + 65),
+        (IMDB, "gru", 20_000 * 64 + gated_count(100, 64, 3, 2) + 101),
+        (PSMNIST, "lrcu-s", liquid_count(64, 1, symmetric=True) + 650),
+        (PSMNIST, "mgu", gated_count(100, 1, 2, 1) + 1010),
         (ODE, "lrc-s", 1426),
         (ODE, "lrc-a", 1410),
         (ODE, "neural-ode", 1218),
@@ -130,7 +131,7 @@ def test_a_bad_solver_is_refused_with_a_sentence(solver):
         build("lrc-s", COARSE, solver=solver)
 
 
-def test_what_does_not_fit_is_refused():
+def test_models_and_options_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match="model must be one of ltc, "):
         build("rnn", COARSE)
     with pytest.raises(ValueError, match="needs a recurrent model"):

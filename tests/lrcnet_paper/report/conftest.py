@@ -28,15 +28,15 @@ def refuse(reason):
 
 @pytest.fixture(scope="session")
 def browser():
-    found = next((path for name in ("chromium", "chromium-browser") if (path := shutil.which(name))), None)
-    if found is None:
+    chromium = next((path for name in ("chromium", "chromium-browser") if (path := shutil.which(name))), None)
+    if chromium is None:
         refuse("there is no chromium on this machine; install Debian's package chromium")
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
         refuse("playwright is not installed; run: pip install playwright")
     with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=found, args=ARGUMENTS)
+        running = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
         yield running
         running.close()
 

@@ -26,7 +26,7 @@ def page(tmp_path_factory):
 
 
 @pytest.fixture
-def opened(open_page, page):
+def open_drive(open_page, page):
     def open_ready(*arguments, **options):
         tab = open_page(page, *arguments, **options)
         tab.wait_for_selector("main[data-ready]")
@@ -47,8 +47,8 @@ def wait_for(tab, condition):
     tab.wait_for_function(f"() => {condition}", timeout=20_000)
 
 
-def test_it_waits_at_the_beginning(opened):
-    tab = opened()
+def test_it_waits_at_the_beginning(open_drive):
+    tab = open_drive()
     assert step(tab) == 0
     assert tab.inner_text("#play") == "Play"
     assert tab.inner_text("#current-time") == "0.0 of 4.0 s"
@@ -56,8 +56,8 @@ def test_it_waits_at_the_beginning(opened):
     assert not tab.locator("#over").is_visible()
 
 
-def test_it_plays_and_pauses(opened):
-    tab = opened()
+def test_it_plays_and_pauses(open_drive):
+    tab = open_drive()
     tab.click("#play")
     assert tab.get_attribute("#play", "aria-pressed") == "true"
     wait_for(tab, "Number(document.getElementById('drive').dataset.step) > 10")
@@ -69,8 +69,8 @@ def test_it_plays_and_pauses(opened):
     assert tab.evaluate(PIXEL, LEFT)[0] > 45, "later pictures are brighter"
 
 
-def test_it_stops_at_the_crash_says_so_and_begins_again(opened):
-    tab = opened()
+def test_it_stops_at_the_crash_says_so_and_begins_again(open_drive):
+    tab = open_drive()
     scrub(tab, STEPS - 8)
     tab.click("#play")
     wait_for(tab, "document.getElementById('play').textContent === 'Play'")
@@ -83,8 +83,8 @@ def test_it_stops_at_the_crash_says_so_and_begins_again(opened):
     assert not tab.locator("#over").is_visible()
 
 
-def test_scrubbing_moves_everything(opened):
-    tab = opened()
+def test_scrubbing_moves_everything(open_drive):
+    tab = open_drive()
     before = tab.evaluate("document.querySelector('#map .car').getAttribute('transform')")
     scrub(tab, 60)
     assert tab.inner_text("#current-time") == "2.0 of 4.0 s"
@@ -104,17 +104,17 @@ def test_scrubbing_moves_everything(opened):
     assert abs(tab.evaluate(PIXEL, RIGHT)[0] - 132) <= 4
 
 
-def test_a_click_into_a_curve_goes_there(opened):
-    tab = opened()
+def test_a_click_into_a_curve_goes_there(open_drive):
+    tab = open_drive()
     plot = tab.locator("#speed .plot")
     plot.click(position={"x": plot.bounding_box()["width"] / 1.03 / 4, "y": 20})
     assert abs(step(tab) - STEPS / 4) <= 1
 
 
-def test_the_speed_is_the_speed(opened):
+def test_the_playback_rate_sets_the_speed(open_drive):
     times = {}
     for rate in ("0.5", "4"):
-        tab = opened()
+        tab = open_drive()
         tab.select_option("#rate", rate)
         times[rate] = tab.evaluate(
             """() => new Promise((done) => {
@@ -130,20 +130,20 @@ def test_the_speed_is_the_speed(opened):
     assert times["4"] < times["0.5"]
 
 
-def test_attention_lies_over_the_picture_when_asked_for(opened):
-    tab = opened()
+def test_attention_lies_over_the_picture_when_asked_for(open_drive):
+    tab = open_drive()
     scrub(tab, 60)
     plain = tab.evaluate(PIXEL, LEFT)
     tab.check("#attention")
-    shown, beside = tab.evaluate(PIXEL, LEFT), tab.evaluate(PIXEL, RIGHT)
-    assert shown[0] > shown[1] + 100, "magenta where it looks"
+    over, beside = tab.evaluate(PIXEL, LEFT), tab.evaluate(PIXEL, RIGHT)
+    assert over[0] > over[1] + 100, "magenta where it looks"
     assert max(beside[:3]) - min(beside[:3]) < 10, "nothing where it does not"
     tab.uncheck("#attention")
     assert tab.evaluate(PIXEL, LEFT) == plain
 
 
-def test_the_keyboard_drives_it(opened):
-    tab = opened()
+def test_the_keyboard_drives_it(open_drive):
+    tab = open_drive()
     tab.keyboard.press("ArrowRight")
     assert step(tab) == 30
     tab.keyboard.press("Shift+ArrowRight")
@@ -166,8 +166,8 @@ def test_the_keyboard_drives_it(opened):
     assert tab.inner_text("#play") == "Pause", "once, and not once by the button and once by the page"
 
 
-def test_the_strip_has_a_row_for_every_neuron(opened):
-    tab = opened()
+def test_the_strip_has_a_row_for_every_neuron(open_drive):
+    tab = open_drive()
     assert tab.locator("#neurons .y span").count() == 19
     shape = tab.evaluate(
         "(() => { const i = document.querySelector('#neurons img'); return [i.naturalWidth, i.naturalHeight] })()"
@@ -176,8 +176,8 @@ def test_the_strip_has_a_row_for_every_neuron(opened):
 
 
 @pytest.mark.parametrize("width", [320, 390, 768, 1280])
-def test_nothing_overflows_sideways(opened, width):
-    tab = opened(width)
+def test_nothing_overflows_sideways(open_drive, width):
+    tab = open_drive(width)
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
     beyond = tab.evaluate(
         """() => [...document.querySelectorAll('h1,h2,p,dt,dd,figcaption,button,select,label,svg,canvas')]
@@ -187,8 +187,8 @@ def test_nothing_overflows_sideways(opened, width):
 
 
 @pytest.mark.parametrize("width", [320, 390, 1280])
-def test_labels_do_not_overlap(opened, width):
-    overlapping = opened(width).evaluate(
+def test_labels_do_not_overlap(open_drive, width):
+    overlapping = open_drive(width).evaluate(
         """() => [...document.querySelectorAll('.x, .y, .numbers, .controls')].flatMap(group => {
           const boxes = [...group.children].map(e => [e, e.getBoundingClientRect()]).filter(([, b]) => b.width > 0);
           return boxes.flatMap(([e, a], i) => boxes.slice(i + 1).filter(([, b]) =>
@@ -199,26 +199,26 @@ def test_labels_do_not_overlap(opened, width):
     assert not overlapping
 
 
-def test_on_a_phone_the_picture_stays_while_one_reads_the_curves(opened):
-    tab = opened(390)
+def test_on_a_phone_the_picture_stays_while_one_reads_the_curves(open_drive):
+    tab = open_drive(390)
     tab.evaluate("document.getElementById('neurons').scrollIntoView({block: 'end'})")
     top = tab.evaluate("document.getElementById('picture').getBoundingClientRect().top")
     assert 0 <= top < 30
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_has_enough_contrast(opened, scheme):
+def test_text_has_enough_contrast(open_drive, scheme):
     poor = CONTRAST.replace("'h1,", "'dt,dd,button,select,label,.x span,.y span,.key,h1,")
-    assert not opened(1280, scheme).evaluate(poor)
+    assert not open_drive(1280, scheme).evaluate(poor)
 
 
-def test_dark_mode_is_dark(opened):
-    tab = opened(1280, "dark")
+def test_dark_mode_is_dark(open_drive):
+    tab = open_drive(1280, "dark")
     assert tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 27)"
 
 
-def test_it_prints_with_some_moments_and_without_controls(opened):
-    tab = opened(703)
+def test_it_prints_with_some_moments_and_without_controls(open_drive):
+    tab = open_drive(703)
     tab.emulate_media(media="print")
     assert tab.locator(".film canvas").count() == 8
     assert tab.locator(".film canvas").first.is_visible()
@@ -228,7 +228,7 @@ def test_it_prints_with_some_moments_and_without_controls(opened):
     assert 1 <= pdf.count(b"/Type /Page\n") + pdf.count(b"/Type /Page ") <= 4
 
 
-def test_without_scripts_the_curves_are_there(opened, page, browser):
+def test_curves_are_visible_without_scripts(open_drive, page, browser):
     context = browser.new_context(java_script_enabled=False, offline=True)
     tab = context.new_page()
     tab.goto(Path(page).as_uri())

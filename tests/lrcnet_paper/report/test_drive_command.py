@@ -16,22 +16,22 @@ def folder(tmp_path_factory):
         return smoke_policy(tmp_path_factory.mktemp("policy"), patch)
 
 
-def refused(capsys, *words):
+def refusal(capsys, *words):
     """Return the sentence with which a command line is refused."""
     assert main(["drive", *map(str, words)]) == 1
-    shown = capsys.readouterr().err
-    assert shown.startswith("lrcnet drive: ")
-    assert shown.count("\n") == 1
-    return shown
+    printed = capsys.readouterr().err
+    assert printed.startswith("lrcnet drive: ")
+    assert printed.count("\n") == 1
+    return printed
 
 
 def test_it_drives_and_writes_a_page(folder, tmp_path, capsys):
     page = tmp_path / "deep" / "drive.html"
     words = ["drive", str(folder), "--season", "winter", "--noise", "0.1", "--length", "6", "--html", str(page)]
     assert main(words) == 0
-    shown = capsys.readouterr().out
-    assert shown.startswith("arrived after ")
-    assert "MB)" in shown
+    printed = capsys.readouterr().out
+    assert printed.startswith("arrived after ")
+    assert "MB)" in printed
     assert page.read_text().startswith("<!doctype html>")
     first = page.read_bytes()
     assert main(words) == 0
@@ -51,8 +51,8 @@ def test_a_crash_is_no_error(folder, tmp_path, capsys):
     torch.save(content, path / "best.ckpt")
     page = tmp_path / "crash.html"
     assert main(["drive", str(path), "--html", str(page), "--no-attention"]) == 0
-    assert "after" in (shown := capsys.readouterr().out)
-    assert shown.startswith(("left the road", "turned away from the road"))
+    assert "after" in (printed := capsys.readouterr().out)
+    assert printed.startswith(("left the road", "turned away from the road"))
     assert 'class="crash"' in page.read_text()
 
 
@@ -84,14 +84,14 @@ def test_the_worlds_from_elsewhere_are_driven_too(folder, tmp_path, capsys, monk
         (["--length", "0.5"], "1 m"),
     ],
 )
-def test_what_cannot_be_is_refused_in_one_sentence(folder, tmp_path, capsys, words, sentence):
+def test_impossible_arguments_are_refused_in_one_sentence(folder, tmp_path, capsys, words, sentence):
     page = tmp_path / "drive.html"
-    assert sentence in refused(capsys, folder, "--html", page, *words)
+    assert sentence in refusal(capsys, folder, "--html", page, *words)
     assert not page.exists()
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path, capsys):
-    assert "must be a run's folder" in refused(capsys, tmp_path, "--html", tmp_path / "a.html")
+    assert "must be a run's folder" in refusal(capsys, tmp_path, "--html", tmp_path / "a.html")
 
 
 def test_another_network_is_refused(tmp_path, capsys):
@@ -99,8 +99,8 @@ def test_another_network_is_refused(tmp_path, capsys):
 
     spec = training.RunSpec("neural-ode", "spiral", "lrc-s", iterations=1, budget="smoke")
     training.run(spec, tmp_path)
-    shown = refused(capsys, tmp_path / spec.folder_name(), "--html", tmp_path / "a.html")
-    assert "must be a driving policy, but this is lrc-s trained on neural-ode" in shown
+    printed = refusal(capsys, tmp_path / spec.folder_name(), "--html", tmp_path / "a.html")
+    assert "must be a driving policy, but this is lrc-s trained on neural-ode" in printed
 
 
 def test_untrained_weights_are_refused_outside_the_smoke_budget(folder, tmp_path, capsys):
@@ -111,17 +111,17 @@ def test_untrained_weights_are_refused_outside_the_smoke_budget(folder, tmp_path
     (tmp_path / "config.json").write_text(json.dumps(config))
     content = torch.load(folder / "best.ckpt", weights_only=True)
     torch.save({**content, "done": 0}, tmp_path / "best.ckpt")
-    assert "must hold trained weights" in refused(capsys, tmp_path, "--html", tmp_path / "a.html")
+    assert "must hold trained weights" in refusal(capsys, tmp_path, "--html", tmp_path / "a.html")
 
 
 def test_a_missing_library_is_reported(folder, tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL", None)
-    assert "pip install 'lrcnet[driving]'" in refused(capsys, folder, "--html", tmp_path / "a.html")
+    assert "pip install 'lrcnet[driving]'" in refusal(capsys, folder, "--html", tmp_path / "a.html")
 
 
 def test_a_world_that_is_not_installed_is_reported(folder, tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "Box2D", None)
     for name in ("gymnasium.envs.box2d", "gymnasium.envs.box2d.car_racing", "gymnasium.envs.box2d.car_dynamics"):
         monkeypatch.setitem(sys.modules, name, None)
-    shown = refused(capsys, folder, "--world", "carracing", "--html", tmp_path / "a.html")
-    assert "pip install" in shown
+    printed = refusal(capsys, folder, "--world", "carracing", "--html", tmp_path / "a.html")
+    assert "pip install" in printed

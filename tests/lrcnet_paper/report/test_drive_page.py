@@ -41,7 +41,7 @@ def test_it_says_where_it_comes_from(trained, tmp_path):
     assert str(trained.file.parent) not in page
 
 
-def test_a_trace_of_ones_own_has_its_own_road_and_season(trained, tmp_path):
+def test_a_users_trace_has_its_own_road_and_season(trained, tmp_path):
     page = page_text(trained, synthetic_replay(), tmp_path, Setting("vista", "winter", 7, 0.0, 3, trace="devens"))
     assert "VISTA, trace devens; season: as recorded; no noise" in page
     assert "recorded path" in page
@@ -65,7 +65,7 @@ def test_a_crash_is_marked_and_an_arrival_is_not(trained, tmp_path):
     assert 'class="crash"' not in arrival
 
 
-def test_the_numbers_are_the_drives(trained, tmp_path):
+def test_the_page_holds_the_numbers_of_the_drive(trained, tmp_path):
     replay = synthetic_replay()
     replay.speed[3] = np.nan
     page = page_text(trained, replay, tmp_path)
@@ -92,9 +92,9 @@ def test_half_a_minute_of_noise_stays_below_six_megabytes(trained, tmp_path):
 
 def test_frames_stand_on_the_sheets_in_order():
     bright = np.arange(0, 250, dtype=np.uint8)
-    found = pictures.sheets(np.broadcast_to(bright[:, None, None, None], (250, 48, 160, 3)).copy())
-    assert len(found) == 2
-    first, second = map(decode, found)
+    sheets = pictures.sheets(np.broadcast_to(bright[:, None, None, None], (250, 48, 160, 3)).copy())
+    assert len(sheets) == 2
+    first, second = map(decode, sheets)
     assert first.shape == (20 * 48, 10 * 160, 3)
     assert abs(int(first[48 + 24, 3 * 160 + 80, 0]) - 13) <= 2
     assert abs(int(second[24, 80, 0]) - 200) <= 2
@@ -102,26 +102,26 @@ def test_frames_stand_on_the_sheets_in_order():
 
 def test_each_neuron_is_coloured_within_its_own_range():
     values = np.array([[0.0, -5.0, 1.0], [1.0, 5.0, 1.0]])
-    found = decode(pictures.colour_rows(values))
-    assert found.shape == (3 * pictures.ROW_PIXELS, 2, 3)
+    picture = decode(pictures.colour_rows(values))
+    assert picture.shape == (3 * pictures.ROW_PIXELS, 2, 3)
     dark, light = [0x00, 0x22, 0x4E], [0xFE, 0xE8, 0x38]
-    assert found[0].tolist() == found[pictures.ROW_PIXELS].tolist() == [dark, light]
-    assert found[-1].tolist() == [[0x7D, 0x7C, 0x78]] * 2
+    assert picture[0].tolist() == picture[pictures.ROW_PIXELS].tolist() == [dark, light]
+    assert picture[-1].tolist() == [[0x7D, 0x7C, 0x78]] * 2
 
 
 def test_a_tall_road_is_turned_and_not_mirrored():
     up = np.stack([np.zeros(50), np.linspace(0, 100, 50)], 1)
     up[:, 0] = -((np.linspace(0, 1, 50)) ** 2) * 30  # to the north, bending to the left
-    found = charts.make_map(up, up[:, 0], up[:, 1], np.full(50, np.pi / 2))
-    assert found.box[2] > found.box[3]
-    assert found.x[-1] > found.x[0]
-    assert found.y[-1] < found.y[0], "left of a car that drives to the right is up on a screen"
-    np.testing.assert_allclose(found.direction, 0, atol=1e-12)
+    road_map = charts.make_map(up, up[:, 0], up[:, 1], np.full(50, np.pi / 2))
+    assert road_map.box[2] > road_map.box[3]
+    assert road_map.x[-1] > road_map.x[0]
+    assert road_map.y[-1] < road_map.y[0], "left of a car that drives to the right is up on a screen"
+    np.testing.assert_allclose(road_map.direction, 0, atol=1e-12)
 
 
-def test_a_gap_in_what_is_known_is_a_gap_in_the_curve():
+def test_missing_values_leave_a_gap_in_the_curve():
     values = np.array([1.0, np.nan, 1.0, 2.0])
-    shown = charts.chart("a", "A", "m", [charts.Curve("a", "policy", values)], seconds=0.1, covered=values, least=1.0)
-    path = re.search(r'class="curve policy" d="([^"]+)"', shown).group(1)
+    svg = charts.chart("a", "A", "m", [charts.Curve("a", "policy", values)], seconds=0.1, covered=values, least=1.0)
+    path = re.search(r'class="curve policy" d="([^"]+)"', svg).group(1)
     assert path.count("M") == 2
     assert path.count("L") == 1

@@ -67,7 +67,7 @@ def test_a_sequence_models_page_ranks_sensors_neurons_and_time_constants(person_
     assert 'id="marks"' in html
 
 
-def test_a_policys_page_has_all_there_is(policy_page):
+def test_a_policys_page_has_every_section(policy_page):
     html = policy_page.read_text(encoding="utf-8")
     for name in ("looks", "noise", "activity", "correlation", "trace"):
         assert f'<section id="{name}">' in html
@@ -78,13 +78,13 @@ def test_a_policys_page_has_all_there_is(policy_page):
 @pytest.mark.parametrize("name", ["person_page", "policy_page"])
 def test_every_picture_and_the_page_name_their_weights(name, request):
     html = request.getfixturevalue(name).read_text(encoding="utf-8")
-    said = "best.ckpt of driving own-sample lrcu-s" if name == "policy_page" else "last.ckpt of person coarse lrcu-s"
-    assert f"Weights: {said}, seed 0, epoch 3, validation loss 0.25" in html
+    weights = "best.ckpt of driving own-sample lrcu-s" if name == "policy_page" else "last.ckpt of person coarse lrcu-s"
+    assert f"Weights: {weights}, seed 0, epoch 3, validation loss 0.25" in html
     captions = re.findall(r"<figure>.*?</figure>", html, re.S)
     assert captions
     for figure in captions:
         # A heat map has it inside, as drawn letters; the others have it in their caption.
-        assert said in figure or "of all units" in figure
+        assert weights in figure or "of all units" in figure
 
 
 @pytest.mark.parametrize("name", ["person_page", "policy_page"])
@@ -110,9 +110,9 @@ def test_a_users_own_recording_is_looked_at(tmp_path):
 def test_untrained_weights_are_refused_outside_the_smoke_budget(tmp_path, capsys):
     run = run_folder(tmp_path / "run", "driving", "own", "lrcu-s", done=0, budget="quick")
     assert main(["explain", str(run), "--html", str(tmp_path / "page.html")]) == 1
-    said = capsys.readouterr().err
-    assert "best.ckpt must hold trained weights, but these were trained for 0 epochs; train the network first" in said
-    assert len(said.splitlines()) == 1
+    error = capsys.readouterr().err
+    assert "best.ckpt must hold trained weights, but these were trained for 0 epochs; train the network first" in error
+    assert len(error.splitlines()) == 1
     for name in ("attention", "correlation", "activity"):
         from lrcnet_paper import artefacts as paper
 
@@ -126,7 +126,7 @@ def test_a_network_without_time_gets_one_line(tmp_path, capsys):
     assert "lrc-s on neural-ode is neither: it has no input over time" in capsys.readouterr().err
 
 
-def test_a_source_says_what_loss_it_has(tmp_path):
+def test_a_provenance_ends_with_its_loss(tmp_path):
     run = run_folder(tmp_path / "run", "driving", "own-sample", "mgu")
     trained = load_trained(run)
     assert isinstance(trained.network, Policy)

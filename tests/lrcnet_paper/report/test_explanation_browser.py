@@ -10,13 +10,13 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(params=["person_page", "policy_page"])
-def opened(request, open_page):
+def open_explanation(request, open_page):
     return functools.partial(open_page, request.getfixturevalue(request.param))
 
 
 @pytest.mark.parametrize("width", [320, 390, 1280])
-def test_nothing_overflows_and_everything_can_be_seen(opened, width):
-    tab = opened(width)
+def test_nothing_overflows_and_everything_can_be_seen(open_explanation, width):
+    tab = open_explanation(width)
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
     hidden = tab.evaluate(
         """() => [...document.querySelectorAll('table, figure svg')]
@@ -27,12 +27,12 @@ def test_nothing_overflows_and_everything_can_be_seen(opened, width):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_has_enough_contrast(opened, scheme):
-    assert not opened(1280, scheme).evaluate(CONTRAST)
+def test_text_has_enough_contrast(open_explanation, scheme):
+    assert not open_explanation(1280, scheme).evaluate(CONTRAST)
 
 
-def test_pictures_with_pixels_are_drawn(opened):
-    broken = opened(1280).evaluate(
+def test_pictures_with_pixels_are_drawn(open_explanation):
+    broken = open_explanation(1280).evaluate(
         """async () => { const all = [...document.querySelectorAll('svg image')];
         const bad = await Promise.all(all.map(e => new Promise(done => { const i = new Image();
           i.onload = () => done(i.naturalWidth < 1); i.onerror = () => done(true);

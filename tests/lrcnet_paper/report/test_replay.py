@@ -1,4 +1,4 @@
-"""A drive as arrays."""
+"""A replay holds the arrays of its drive, and describes how the drive ended."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def policy():
     return Policy("lrcu-s")
 
 
-def test_a_recorded_drive_is_the_drive(policy):
+def test_recording_a_drive_does_not_change_it(policy):
     replay = record_drive(policy, World([3], season="winter", length=8.0), noise=0.1, seed=4, with_attention=False)
     world, seen, steered = World([3], season="winter", length=8.0), [], []
 
@@ -79,7 +79,7 @@ def test_the_ending_is_described_in_words(status, words, crashed):
     assert replay.crashed is crashed
 
 
-def test_a_policy_that_steers_no_number_is_reported():
+def test_a_policy_that_steers_nan_is_reported():
     broken = Policy("lrcu-s")
     with torch.no_grad():
         broken.head.bias.fill_(torch.nan)

@@ -9,13 +9,13 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def opened(open_page, page):
+def open_report(open_page, page):
     return functools.partial(open_page, page, reduced_motion="reduce")
 
 
 @pytest.mark.parametrize("width", [320, 390, 768, 1280])
-def test_the_page_does_not_overflow_sideways(opened, width):
-    tab = opened(width)
+def test_the_page_does_not_overflow_sideways(open_report, width):
+    tab = open_report(width)
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
     beyond = tab.evaluate(
         """() => [...document.querySelectorAll('h1,h2,p,li,caption,td,th,figcaption,summary')]
@@ -26,8 +26,8 @@ def test_the_page_does_not_overflow_sideways(opened, width):
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_every_table_and_picture_can_be_seen(opened, width):
-    tab = opened(width)
+def test_every_table_and_picture_can_be_seen(open_report, width):
+    tab = open_report(width)
     hidden = tab.evaluate(
         """() => [...document.querySelectorAll('table, figure svg')]
         .filter(e => { const b = e.getBoundingClientRect(); return b.width < 150 || b.height < 40 })
@@ -37,8 +37,8 @@ def test_every_table_and_picture_can_be_seen(opened, width):
     assert tab.locator("table").count() >= 12
 
 
-def test_on_a_phone_no_cell_is_cut_off(opened):
-    cut = opened(390).evaluate(
+def test_on_a_phone_no_cell_is_cut_off(open_report):
+    cut = open_report(390).evaluate(
         """() => [...document.querySelectorAll('tbody td, tbody th')]
         .filter(e => getComputedStyle(e).display !== 'none' && e.scrollWidth > e.clientWidth + 1)
         .map(e => e.textContent)"""
@@ -63,33 +63,33 @@ CONTRAST = """() => {
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_has_enough_contrast(opened, scheme):
-    assert not opened(1280, scheme).evaluate(CONTRAST)
+def test_text_has_enough_contrast(open_report, scheme):
+    assert not open_report(1280, scheme).evaluate(CONTRAST)
 
 
-def test_dark_mode_is_dark_and_takes_the_pictures_along(opened):
-    tab = opened(1280, "dark")
+def test_dark_mode_is_dark_and_takes_the_pictures_along(open_report):
+    tab = open_report(1280, "dark")
     assert tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 27)"
     ink = tab.evaluate("getComputedStyle(document.querySelector('figure svg')).color")
     assert ink == "rgb(232, 234, 237)"
 
 
-def test_the_keyboard_reaches_the_contents_and_the_tables(opened):
-    tab = opened(1280)
+def test_the_keyboard_reaches_the_contents_and_the_tables(open_report):
+    tab = open_report(1280)
     tab.keyboard.press("Tab")
     assert tab.evaluate("document.activeElement.getAttribute('href')") == "#elastance"
     assert tab.locator(".table[tabindex='0']").count() == tab.locator(".table").count()
 
 
-def test_it_prints(opened, tmp_path):
-    pdf = opened(1280).pdf(path=tmp_path / "report.pdf", prefer_css_page_size=True)
+def test_it_prints(open_report, tmp_path):
+    pdf = open_report(1280).pdf(path=tmp_path / "report.pdf", prefer_css_page_size=True)
     assert pdf.startswith(b"%PDF")
     pages = pdf.count(b"/Type /Page\n") or pdf.count(b"/Type /Page")
     assert 5 <= pages <= 60
 
 
 def test_on_paper_nothing_is_cut_off(browser, page):
-    # A4 on its side less its margins is 271 mm wide, 1024 pixels; of a wider table the last columns would be lost.
+    # Landscape A4 without its margins is 271 mm or 1024 pixels wide; a wider table would lose its last columns.
     context = browser.new_context(viewport={"width": 1024, "height": 700})
     tab = context.new_page()
     tab.emulate_media(media="print")

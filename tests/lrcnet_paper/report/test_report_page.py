@@ -78,10 +78,10 @@ def test_the_page_names_every_artefact_and_the_rule(html):
     assert html.count("<li>") > len(RULES)
 
 
-def test_every_picture_has_words_for_those_who_cannot_see_it(html, sections):
-    drawn = sum(len(section.rendered.pictures) for section in sections)
-    assert html.count('role="img"') == drawn
-    assert len(re.findall(r'role="img" aria-label="[^"]{30,}"', html)) == drawn
+def test_every_picture_has_a_text_alternative(html, sections):
+    count = sum(len(section.rendered.pictures) for section in sections)
+    assert html.count('role="img"') == count
+    assert len(re.findall(r'role="img" aria-label="[^"]{30,}"', html)) == count
 
 
 def test_pictures_follow_the_pages_colours(html):
@@ -106,10 +106,10 @@ def test_the_same_runs_give_the_same_bytes(whole_paper, tmp_path):
 
 def test_text_from_runs_is_escaped():
     table = Table("t", "<T> & co", ("a", "b"), [("<script>", Verdict("open", ("<b>",)))], "a < b")
-    made = tables.to_html(table)
-    assert "<script>" not in made
-    assert "&lt;b&gt;" in made
-    assert "&lt;T&gt; &amp; co" in made
+    text = tables.to_html(table)
+    assert "<script>" not in text
+    assert "&lt;b&gt;" in text
+    assert "&lt;T&gt; &amp; co" in text
 
 
 def test_a_table_becomes_text_markdown_and_csv():

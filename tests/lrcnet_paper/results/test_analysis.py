@@ -13,18 +13,18 @@ from tests.lrcnet_paper.artefacts import synthetic_runs
 
 
 @pytest.fixture
-def measured():
-    """The folders that have been measured by `one`."""
+def measured_folders():
+    """Names of the run folders that `one` has measured."""
     return []
 
 
 @pytest.fixture
-def one(measured):
+def one(measured_folders):
     """A measurement that counts how often it is made."""
     return {
         "one": types.SimpleNamespace(
             wants=lambda result: result.model == "lrcu-s",
-            analyse=lambda folder: measured.append(folder.name) or {"value": [1.23456789, None], "name": "x"},
+            analyse=lambda folder: measured_folders.append(folder.name) or {"value": [1.23456789, None], "name": "x"},
         )
     }
 
@@ -36,14 +36,14 @@ def write(folder, model, status="finished"):
     return place
 
 
-def test_each_wanted_run_is_measured_once(tmp_path, one, measured):
+def test_each_wanted_run_is_measured_once(tmp_path, one, measured_folders):
     write(tmp_path, "lrcu-s")
     write(tmp_path, "lstm")
     assert analysis.analyse_all(one, tmp_path) == 1
     assert analysis.analyse_all(one, tmp_path) == 0
-    assert measured == ["lrcu-s"]
-    found = {run.result.model: run.analyses for run in read_runs(tmp_path)}
-    assert found == {"lrcu-s": {"one": {"value": [1.23456789, None], "name": "x"}}, "lstm": {}}
+    assert measured_folders == ["lrcu-s"]
+    analyses = {run.result.model: run.analyses for run in read_runs(tmp_path)}
+    assert analyses == {"lrcu-s": {"one": {"value": [1.23456789, None], "name": "x"}}, "lstm": {}}
 
 
 def test_a_diverged_run_is_not_measured(tmp_path, one):
@@ -51,7 +51,7 @@ def test_a_diverged_run_is_not_measured(tmp_path, one):
     assert analysis.analyse_all(one, tmp_path) == 0
 
 
-def test_a_run_that_went_on_is_measured_again(tmp_path, one):
+def test_a_continued_run_is_measured_again(tmp_path, one):
     place = write(tmp_path, "lrcu-s")
     analysis.analyse_all(one, tmp_path)
     later = (place / "analyses" / "one.json").stat().st_mtime + 10

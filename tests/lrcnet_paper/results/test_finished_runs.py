@@ -27,12 +27,12 @@ def test_a_run_folder_is_read_with_its_curve_and_prediction(tmp_path):
     run = FinishedRun(synthetic_runs.result("person", "coarse", "lstm", metrics={"accuracy": 0.75}))
     folder = write_folder(tmp_path, run)
     np.savez(folder / "prediction.npz", times=np.arange(3.0), states=np.zeros((3, 2)))
-    (found,) = read_runs(tmp_path)
-    assert found.result == run.result
-    assert found.curve("test_accuracy") == ([1, 2], [0.5, 0.75])
-    assert found.curve("train_loss") == ([1], [0.9]), "NaN has no place in a curve"
-    assert found.curve("nonsense") == ([], [])
-    assert found.prediction["times"] == [0, 1, 2]
+    (read_back,) = read_runs(tmp_path)
+    assert read_back.result == run.result
+    assert read_back.curve("test_accuracy") == ([1, 2], [0.5, 0.75])
+    assert read_back.curve("train_loss") == ([1], [0.9]), "NaN has no place in a curve"
+    assert read_back.curve("nonsense") == ([], [])
+    assert read_back.prediction["times"] == [0, 1, 2]
 
 
 def test_collected_files_give_the_same_run(tmp_path):
@@ -72,7 +72,7 @@ def test_a_missing_folder_is_named(tmp_path):
         read_runs(tmp_path / "none")
 
 
-def test_a_run_that_is_there_twice_counts_once(tmp_path):
+def test_a_run_stored_twice_counts_once(tmp_path):
     run = synthetic_runs.classification_run("person", "coarse", "lstm", 0, 2)
     write_folder(tmp_path / "runs", run)
     collect([run], tmp_path / "results")
@@ -117,7 +117,7 @@ def test_a_run_that_diverged_late_keeps_the_lengths_it_had_passed():
     assert (lost.seeds, lost.diverged) == (1, 1)
 
 
-def test_a_run_that_was_carried_on_takes_the_place_of_its_shorter_self(tmp_path):
+def test_a_continued_run_replaces_its_shorter_version(tmp_path):
     first, longer = (synthetic_runs.classification_run("psmnist", "permuted", "gru", 0, length) for length in (3, 10))
     other = synthetic_runs.classification_run("psmnist", "permuted", "gru", 1, 3)
     collect([first, other], tmp_path)
@@ -127,6 +127,6 @@ def test_a_run_that_was_carried_on_takes_the_place_of_its_shorter_self(tmp_path)
     assert len(read_runs(tmp_path)) == 3, "a shorter run deletes nothing"
 
 
-def test_a_custom_run_does_not_push_the_papers_aside():
+def test_a_custom_run_comes_after_the_paper_budget():
     runs = [synthetic_runs.classification_run("imdb", "text", "gru", 0, 3, budget) for budget in ("custom", "paper")]
     assert [group.budget for group in group_runs(runs, "imdb")] == ["paper", "custom"]

@@ -112,16 +112,16 @@ def test_the_rule_is_printed_with_every_word():
 
 
 def test_the_mean_over_seeds_has_the_sample_standard_deviation():
-    found = mean_over_seeds([1.0, 2.0, 3.0], diverged=1)
-    assert found == Estimate(2.0, 1.0, 3, diverged=1)
+    mean = mean_over_seeds([1.0, 2.0, 3.0], diverged=1)
+    assert mean == Estimate(2.0, 1.0, 3, diverged=1)
     assert mean_over_seeds([5.0]) == Estimate(5.0, None, 1)
     assert mean_over_seeds([]) is None
 
 
 @pytest.mark.parametrize(
-    ("estimate", "shown"),
+    ("estimate", "text"),
     [(Estimate(0.019, 0.005, 3, digits=3), "0.019 ± 0.005"), (Estimate(84.213, 0.264), "84.21 ± 0.26"),
      (Estimate(69.123, digits=2), "69.12"), (Estimate(0.0, 0.0), "0.000 ± 0.000")],
 )  # fmt: skip
-def test_an_estimate_shows_as_many_digits_as_make_sense(estimate, shown):
-    assert str(estimate) == shown
+def test_an_estimate_shows_as_many_digits_as_make_sense(estimate, text):
+    assert str(estimate) == text

@@ -26,7 +26,7 @@ def real_data() -> Path:
 
 @pytest.fixture(scope="session")
 def real_file(real_data):
-    """A real file by its path in the data folder, or a skip that names it."""
+    """Return a real file by its path in the data folder, or skip the test and name the file."""
 
     def find(name: str) -> Path:
         if not (real_data / name).exists():
@@ -37,7 +37,7 @@ def real_file(real_data):
 
 
 def person_rows(sequences: dict[str, int]) -> list[str]:
-    """Lines of the official format: sequence name -> number of rows; one gap in each sequence is negative."""
+    """Return lines of the official format from sequence name -> number of rows; each sequence has one negative gap."""
     rows = []
     for number, (name, count) in enumerate(sequences.items()):
         ticks = 633790226051280329 + number * 10**10
@@ -54,7 +54,7 @@ ALL_SEQUENCES = {f"{person}0{take}": 60 + 3 * take for person in "ABCDE" for tak
 
 @pytest.fixture
 def person_file(tmp_path):
-    """Writes a tiny official file and gives its path."""
+    """Write a tiny official file and return its path."""
 
     def write(name: str = "ConfLongDemo_JSI.txt", sequences: dict[str, int] = ALL_SEQUENCES) -> Path:
         path = tmp_path / "person_activity" / name
@@ -69,7 +69,7 @@ def person_file(tmp_path):
 
 @pytest.fixture
 def coarse_file(tmp_path):
-    """Writes the coarse arrays of the tiny official file; keyword arguments replace arrays, None drops one."""
+    """Write the coarse arrays of the tiny official file; keyword arguments replace arrays, None drops one."""
 
     def write(**changed) -> Path:
         path = tmp_path / "person_activity" / "person_activity_coarse.npz"
@@ -111,7 +111,7 @@ LABELS = {"train": [1, 1, 1, 0, 0], "test": [1, 0]}
 
 @pytest.fixture
 def imdb_folder(tmp_path):
-    """Writes the reviews as a folder or an archive, with the word index beside it; gives the reviews' path."""
+    """Write the reviews as a folder or an archive, with the word index beside it; return the reviews' path."""
 
     def write(name: str = "aclImdb_v1.tar.gz", reviews: dict[str, str] = REVIEWS) -> Path:
         folder = tmp_path / "imdb"
@@ -137,6 +137,6 @@ def imdb_folder(tmp_path):
 
 
 def idx(array: np.ndarray) -> bytes:
-    """The bytes of an idx file."""
+    """Return the bytes of an idx file."""
     header = bytes([0, 0, 8, array.ndim]) + b"".join(int(n).to_bytes(4, "big") for n in array.shape)
     return header + array.astype(np.uint8).tobytes()

@@ -20,7 +20,7 @@ pytest.importorskip("pooch", reason="downloads need pooch")
 GOOD = b"0123456789" * 20_000
 
 
-def zipped(**files: bytes) -> bytes:
+def make_zip(**files: bytes) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, content in files.items():
@@ -60,11 +60,11 @@ def server(monkeypatch):
             "/good.bin": GOOD,
             "/broken.bin": GOOD,
             "/wrong.bin": GOOD[:-1] + b"x",
-            "/good.zip": zipped(inner__good=b"", **{"inner__file.bin": GOOD}),
-            "/wrong.zip": zipped(**{"file.bin": b"other"}),
-            "/empty.zip": zipped(readme=b"nothing"),
-            "/evil.zip": zipped(**{"..__..__evil": b"x", "file.bin": GOOD}),
-            "/cut.zip": zipped(**{"file.bin": GOOD})[:100],
+            "/good.zip": make_zip(inner__good=b"", **{"inner__file.bin": GOOD}),
+            "/wrong.zip": make_zip(**{"file.bin": b"other"}),
+            "/empty.zip": make_zip(readme=b"nothing"),
+            "/evil.zip": make_zip(**{"..__..__evil": b"x", "file.bin": GOOD}),
+            "/cut.zip": make_zip(**{"file.bin": GOOD})[:100],
         },
     )
     httpd = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
@@ -78,7 +78,7 @@ def server(monkeypatch):
 
 @pytest.fixture
 def offer(server, monkeypatch):
-    """Makes `psmnist` one file, offered under some paths of the server."""
+    """Let `psmnist` consist of one file that some paths of the server offer."""
 
     def make(*paths: str, checksum: str = f"sha256:{hashlib.sha256(GOOD).hexdigest()}") -> None:
         file = RemoteFile("file.bin", tuple(server + path for path in paths), checksum, 0.2)
@@ -152,7 +152,7 @@ def test_intact_file_is_not_fetched_again_and_a_damaged_one_is_replaced(offer, t
     assert (tmp_path / "mnist/file.bin").read_bytes() == GOOD
 
 
-def test_failure_keeps_the_file_that_was_there(offer, tmp_path):
+def test_a_failed_download_keeps_the_existing_file(offer, tmp_path):
     offer("/broken.bin")
     (tmp_path / "mnist").mkdir()
     (tmp_path / "mnist/file.bin").write_bytes(b"mine")
@@ -187,7 +187,7 @@ def test_folder_comes_from_argument_then_environment_then_cache(offer, tmp_path,
     assert download.target_folder(origin, tmp_path / "given") == tmp_path / "given/mnist"
 
 
-def test_what_a_killed_download_left_is_removed_after_a_day(offer, tmp_path):
+def test_leftovers_of_a_killed_download_are_removed_after_a_day(offer, tmp_path):
     offer("/good.bin")
     long_ago = time.time() - 2 * 24 * 3600
     for name in ("killed", "alive"):
@@ -221,7 +221,7 @@ def test_file_states_are_searched_where_the_tasks_search(offer, two_folders):
     assert download.file_states("psmnist", named) == {"file.bin": "other"}
 
 
-def test_the_list_shows_sizes_home_pages_and_what_can_be_read(two_folders, capsys):
+def test_the_list_shows_sizes_home_pages_and_readable_variants(two_folders, capsys):
     named, cache = two_folders
     files = (
         named / "imdb/aclImdb_labeled.tar.xz",
@@ -232,9 +232,9 @@ def test_the_list_shows_sizes_home_pages_and_what_can_be_read(two_folders, capsy
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
     assert main(["data", "list"]) == 0
-    shown = capsys.readouterr().out
-    assert shown.startswith(f"looked in {named}, then {cache}\n")
-    person, rest = shown.split("person: ")[1].split("imdb: ")
+    printed = capsys.readouterr().out
+    assert printed.startswith(f"looked in {named}, then {cache}\n")
+    person, rest = printed.split("person: ")[1].split("imdb: ")
     imdb, psmnist = rest.split("psmnist: ")
     assert "variants that can be read: a01-a04, a01-a04-clean\n" in person
     assert "ConfLongDemo_JSI.txt, 21.5 MB: not here\n" in person

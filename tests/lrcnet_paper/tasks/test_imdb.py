@@ -54,7 +54,7 @@ def test_texts_are_read_packed_and_unpacked(imdb_folder, name):
         assert reviews[split].labels.tolist() == LABELS[split]
 
 
-def test_encoded_files_give_what_the_texts_give(imdb_folder, tmp_path):
+def test_encoded_files_give_the_same_data_as_the_texts(imdb_folder, tmp_path):
     texts = read_texts(imdb_folder(), WORD_INDEX)
     for reviews in (read_keras(keras_file(tmp_path / "k.npz")), read_ranks(ranks_file(tmp_path / "r.npz"))):
         for split in ("train", "test"):

@@ -81,7 +81,7 @@ def test_changing_a_trajectory_does_not_change_the_next_one():
     assert trajectory("duffing")[1].abs().max() > 1
 
 
-def test_errors_name_what_must_hold():
+def test_errors_name_the_violated_condition():
     with pytest.raises(ValueError, match=r"must be one of \['sinusoid'.*got 'lorenz'"):
         find_system("lorenz")
     with pytest.raises(ValueError, match="at least 2; got 1"):

@@ -12,7 +12,7 @@ from lrcnet_paper.tasks.person_files import ACTIVITIES, CLASSES, TAGS, read_coar
 from .conftest import ALL_SEQUENCES, person_rows
 
 
-def resized(variant: str, **splits: int):
+def with_sizes(variant: str, **splits: int):
     return dataclasses.replace(find("person", variant), splits=splits)
 
 
@@ -61,8 +61,8 @@ def test_faithful_split_is_the_seeded_permutation_of_24_sequences(person_file, t
     total = len(everything)
     order = np.random.RandomState(98841).permutation(total)
     tests = int(0.2 * total)
-    test = resized("full", test=tests).load("test", tmp_path)
-    train = resized("full", train=total - tests).load("train", tmp_path)
+    test = with_sizes("full", test=tests).load("test", tmp_path)
+    train = with_sizes("full", train=total - tests).load("train", tmp_path)
     assert torch.equal(test.x, everything.x[order[:tests]])
     assert torch.equal(train.dt, everything.dt[order[tests:]])
     assert torch.equal(train.y, everything.y[order[tests:]])
@@ -72,19 +72,19 @@ def test_faithful_split_is_the_seeded_permutation_of_24_sequences(person_file, t
 
 def test_all_25_sequences_are_an_option(person_file, tmp_path):
     total = len(person.cut_windows(read_official(person_file())))
-    assert len(resized("full-25", test=int(0.2 * total)).load("test", tmp_path)) == int(0.2 * total)
+    assert len(with_sizes("full-25", test=int(0.2 * total)).load("test", tmp_path)) == int(0.2 * total)
 
 
 def test_part_is_read_from_the_part_or_from_the_whole(person_file, tmp_path):
     person_file()
     sizes = {"train": 9, "test": 2}
-    whole = resized("a01-a04", **sizes).load("train", tmp_path)
+    whole = with_sizes("a01-a04", **sizes).load("train", tmp_path)
     (tmp_path / "person_activity/ConfLongDemo_JSI.txt").unlink()
     four = {name: rows for name, rows in ALL_SEQUENCES.items() if name in ("A01", "A02", "A03", "A04")}
     path = person_file("ConfLongDemo_JSI_A01-A04.csv.xz", four)
-    part = resized("a01-a04", **sizes).load("train", tmp_path)
+    part = with_sizes("a01-a04", **sizes).load("train", tmp_path)
     assert torch.equal(whole.x, part.x)
-    assert torch.equal(resized("a01-a04", **sizes).load("train", path).x, part.x)
+    assert torch.equal(with_sizes("a01-a04", **sizes).load("train", path).x, part.x)
 
 
 def test_clean_split_shares_no_sequence_and_has_no_negative_gap(person_file, tmp_path):
@@ -95,7 +95,7 @@ def test_clean_split_shares_no_sequence_and_has_no_negative_gap(person_file, tmp
     recordings = read_official(person_file())
     for split, names in parts.items():
         expected = person.cut_windows([r for r in recordings if r.name in names])
-        loaded = resized("full-clean", **{split: len(expected)}).load(split, tmp_path)
+        loaded = with_sizes("full-clean", **{split: len(expected)}).load(split, tmp_path)
         assert torch.equal(loaded.x, expected.x)
         assert torch.equal(loaded.dt, expected.dt.clamp(min=0))
     assert find("person", "full-clean").negative_dt == "error"
@@ -110,7 +110,7 @@ def test_a_variant_that_changes_gaps_says_so(variant):
 
 def test_coarse_variant_has_no_dt(coarse_file, tmp_path):
     total = len(person.cut_windows(read_coarse(coarse_file())[:-1]))
-    samples = resized("coarse", test=int(0.2 * total)).load("test", tmp_path)
+    samples = with_sizes("coarse", test=int(0.2 * total)).load("test", tmp_path)
     assert samples.dt is None
     assert not find("person", "coarse").irregular
 
@@ -196,7 +196,7 @@ def test_shortened_file_does_not_pass_for_the_real_one(person_file, tmp_path):
         find("person", "full").load("train", tmp_path)
 
 
-def test_windows_and_splits_refuse_what_they_cannot_cut(person_file, coarse_file):
+def test_windows_and_splits_refuse_unsuitable_sequences(person_file, coarse_file):
     with pytest.raises(ValueError, match=r"more than 32 rows; the lengths are \[32\]"):
         person.cut_windows(read_official(person_file(sequences={"A01": 32})))
     mixed = read_official(person_file())[:1] + read_coarse(coarse_file())[:1]
@@ -238,5 +238,5 @@ def test_real_splits_have_the_protocols_sizes(real_data, real_file, variant):
 
 
 @pytest.mark.parametrize("variant", ["full", "full-25", "full-clean"])
-def test_full_variants_promise_what_the_coarse_rows_give(variant):
+def test_full_and_coarse_variants_have_the_same_split_sizes(variant):
     assert find("person", variant).splits == find("person", variant.replace("full", "coarse")).splits

@@ -170,7 +170,7 @@ def test_tasks_own_folder_and_single_files_will_do(tmp_path):
 
 
 @each_task
-def test_task_is_available_once_its_files_exist_and_says_what_is_missing_before(task, tmp_path, monkeypatch):
+def test_task_is_available_once_its_files_exist_and_names_missing_files_before(task, tmp_path, monkeypatch):
     monkeypatch.setattr(data_folders, "cache_folder", lambda: tmp_path / "cache")
     monkeypatch.setenv("LRCNET_DATA", str(tmp_path / "named"))
     for data in (None, tmp_path / "given"):

@@ -1,4 +1,4 @@
-"""Archives that mean well, and archives that do not."""
+"""Good archives are unpacked; truncated and malicious ones are refused."""
 
 import io
 import tarfile

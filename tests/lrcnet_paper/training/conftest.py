@@ -1,4 +1,4 @@
-"""Tiny files in the official format, one thread, and a way to start a run as a process of its own."""
+"""Tiny files in the official format, and a way to start a run as a process of its own."""
 
 import os
 import subprocess
@@ -8,20 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from lrcnet_paper.tasks import find
 from lrcnet_paper.tasks.person_files import ACTIVITIES, TAGS
 
 Start = Callable[..., "subprocess.Popen[str]"]
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="session")

@@ -25,7 +25,7 @@ def rows(folder):
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", ["a01-a04", "a01-a04-clean"])
 def test_two_processes_train_like_one_with_the_doubled_batch(start, tmp_path, person_data, variant):
-    # 61 samples: the last batch is uneven, and its last sample has only one process to go to.
+    # 61 samples: the last batch is uneven, so only one of the processes gets its last sample.
     words = [
         "person", "--variant", variant, "--model", "lrcu-s", "--epochs", "3", "--samples", "61", "--option", "units=8",
         "--data", str(person_data),
@@ -56,7 +56,7 @@ Traceback (most recent call last):
 
 
 @pytest.mark.parametrize(
-    ("error", "kind", "said"),
+    ("error", "kind", "message"),
     [
         (
             ProcessRaisedException(RAISED.format("ValueError: hidden: must be 3"), 1, 1),
@@ -75,7 +75,7 @@ Traceback (most recent call last):
         ),
     ],
 )
-def test_a_failed_process_is_one_line_here(tmp_path, monkeypatch, error, kind, said):
+def test_a_failed_process_is_reported_in_one_line(tmp_path, monkeypatch, error, kind, message):
     class Launcher:
         def launch(self, *arguments):
             raise error
@@ -84,7 +84,7 @@ def test_a_failed_process_is_one_line_here(tmp_path, monkeypatch, error, kind, s
     monkeypatch.setattr(sys.modules[run_in.__module__], "_make_fabric", lambda spec: Launcher())
     with pytest.raises(kind) as caught:
         run_in(tmp_path, RunSpec("neural-ode", "spiral", "lrc-s", devices=2))
-    assert str(caught.value) == said.format(tmp_path)
+    assert str(caught.value) == message.format(tmp_path)
 
 
 def test_the_parts_of_a_batch_weigh_as_much_as_the_whole():

@@ -116,7 +116,7 @@ def test_a_finished_run_is_not_run_again(tmp_path, monkeypatch):
     assert run(spec, tmp_path) == result
 
 
-def test_a_longer_run_carries_on_and_equals_one_that_was_long_from_the_start(tmp_path, person_data):
+def test_a_continued_run_equals_one_that_was_long_from_the_start(tmp_path, person_data):
     run(CLEAN.with_(epochs=2), tmp_path / "a", person_data)
     longer = run(CLEAN.with_(epochs=4), tmp_path / "a", person_data)
     whole = run(CLEAN.with_(epochs=4), tmp_path / "b", person_data)

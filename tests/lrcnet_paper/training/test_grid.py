@@ -18,7 +18,7 @@ from lrcnet_paper.training.run_folder import BusyFolderError, lock_folder
 ODE = RunSpec("neural-ode", "spiral", "lrc-s", iterations=4)
 
 
-def test_only_what_is_missing_is_run(tmp_path, monkeypatch):
+def test_only_missing_runs_are_trained(tmp_path, monkeypatch):
     specs = [ODE.with_(seed=seed) for seed in (0, 1, 0)]
     first = run_all(specs[:1], tmp_path, progress=False)
     ran, original = [], Fit.run
@@ -41,7 +41,7 @@ def test_a_run_that_diverges_does_not_stop_the_others(tmp_path, monkeypatch):
         return value * float("nan") if self.settings.seed == 0 else value
 
     monkeypatch.setattr(trajectories.TrajectoryProblem, "loss", loss)
-    for _ in range(2):  # the second time everything is there
+    for _ in range(2):  # the second time both runs are only read
         results = run_all([ODE, ODE.with_(seed=1)], tmp_path, progress=False)
         assert [result.status for result in results] == ["diverged", "finished"]
 
@@ -56,11 +56,11 @@ def test_a_run_that_must_be_left_out_does_not_stop_the_others(tmp_path, monkeypa
     with lock_folder(tmp_path / busy.folder_name()), pytest.raises(RunsLeftError) as caught:
         run_all([busy, longer, good], tmp_path, progress=False, on_result=lambda spec, result: reported.append(spec))
     assert reported == [good]
-    said = str(caught.value)
-    assert said.startswith(f"2 of 3 runs were left out, the others are done: {busy.folder_name()} (another process is")
-    assert f"{longer.folder_name()} (the run in" in said
-    assert "has 3 iterations already, more than the 2 asked for" in said
-    assert "\n" not in said
+    text = str(caught.value)
+    assert text.startswith(f"2 of 3 runs were left out, the others are done: {busy.folder_name()} (another process is")
+    assert f"{longer.folder_name()} (the run in" in text
+    assert "has 3 iterations already, more than the 2 asked for" in text
+    assert "\n" not in text
     assert caplog.text.count("left out: ") == 2
     assert [result.seed for result in run_all([busy, good], tmp_path, progress=False)] == [0, 2]
 
@@ -97,7 +97,7 @@ class OtherRay:
         return handle()
 
 
-def test_workers_are_told_the_data_folder_and_keep_the_first_thread_count(tmp_path, monkeypatch):
+def test_workers_get_the_data_folder_and_keep_the_first_thread_count(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", OtherRay())
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("LRCNET_DATA", "files")
@@ -115,16 +115,16 @@ def test_workers_are_told_the_data_folder_and_keep_the_first_thread_count(tmp_pa
     assert seen == [(named, None, 2), (named, None, 1), (named, given, 3)]
 
 
-def test_what_fails_on_a_cluster_is_one_line_or_left_out(tmp_path, monkeypatch):
+def test_a_failure_on_a_cluster_is_one_line_or_leaves_the_run_out(tmp_path, monkeypatch):
     errors = OtherRay.exceptions
-    for failure, kind, said in (
+    for failure, kind, message in (
         (errors.RayError("The node\n  is gone."), RuntimeError, rf"Ray could not run {ODE.folder_name()}: The node is"),
         (errors.RayTaskError(BusyFolderError("busy")), RunsLeftError, r"1 of 1 runs .*\(busy\)"),
         (errors.RayTaskError(OSError("disk full")), OSError, "disk full"),
         (errors.WorkerCrashedError(), RuntimeError, "died 21 times"),
     ):
         monkeypatch.setitem(sys.modules, "ray", OtherRay(failure))
-        with pytest.raises(kind, match=said) as caught:
+        with pytest.raises(kind, match=message) as caught:
             run_all([ODE], tmp_path, engine="ray", progress=False)
         assert "\n" not in str(caught.value)
 
@@ -191,7 +191,7 @@ def wait_for(condition, seconds=240.0):
 
 
 def holders(folder) -> list[int]:
-    """Processes that have a run's lock open."""
+    """List the processes that have a run's lock open."""
     lock = str(folder / ".lock")
     numbers = []
     for process in filter(str.isdecimal, os.listdir("/proc")):

@@ -37,7 +37,7 @@ OLD = {
 
 
 def identity_in_command(command):
-    """The identity of a run by its command line, read in the plainest way."""
+    """Read the identity of a run from its command line in the plainest way."""
     words = shlex.split(command)
     flags = dict(zip(words[3::2], words[4::2], strict=True))
     recipe = tasks.find(words[2], flags["--variant"]).recipe

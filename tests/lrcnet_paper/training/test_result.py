@@ -1,4 +1,4 @@
-"""Runs and results: stable names, exact round trips, clear words for broken files."""
+"""Runs and results: stable names, exact round trips, clear messages for broken files."""
 
 import json
 
@@ -46,7 +46,7 @@ def test_a_result_survives_the_disk_to_the_last_digit(tmp_path):
 
 
 @pytest.mark.parametrize(("text", "word"), [("{", "must be a JSON file"), ("[]", "fields"), ('{"task": 1}', "fields")])
-def test_a_broken_result_is_refused_by_name(tmp_path, text, word):
+def test_a_broken_result_is_refused_with_the_reason(tmp_path, text, word):
     (tmp_path / "result.json").write_text(text)
     with pytest.raises(ValueError, match=word):
         Result.read(tmp_path)
@@ -102,13 +102,13 @@ def test_the_folder_name_is_stable_and_ignores_the_length_of_a_constant_run():
         {"devices": 2},
     ],
 )
-def test_whatever_changes_the_numbers_changes_the_folder(change):
+def test_every_choice_that_changes_the_numbers_changes_the_folder(change):
     assert SPEC.with_(**change).folder_name() != SPEC.folder_name()
 
 
 @pytest.fixture
 def spec_of(monkeypatch):
-    """The run that `lrcnet train` would make of a command line."""
+    """Return the run that `lrcnet train` would make of a command line."""
 
     def parse(words):
         specs = []

@@ -1,4 +1,4 @@
-"""kill -9 at any moment, the same command again, and the metrics are those of a run that was never disturbed."""
+"""A run that is killed at any moment and started again ends with the metrics of a run that was never disturbed."""
 
 import json
 import random
@@ -45,7 +45,7 @@ def wait_for(condition, process, seconds=120.0):
 
 
 def kill_inside_a_write(start, words, folder, pattern):
-    """Kill a run while a temporary file of this pattern is there, half written."""
+    """Kill a run while a half-written temporary file that matches the pattern exists."""
     process = start(*words, "--out", folder, **{PAUSE: "0.3"})
     wait_for(lambda: list(folder.glob(pattern)), process)
     process.send_signal(signal.SIGKILL)
@@ -54,16 +54,16 @@ def kill_inside_a_write(start, words, folder, pattern):
 
 
 def kill_after(start, words, folder, seconds):
-    """Kill a run so many seconds after it has written something; False if it was finished before."""
-    before = folder / "last.ckpt"
-    stamp = before.stat().st_mtime_ns if before.exists() else 0
+    """Kill a run `seconds` after it has written a checkpoint; return False if it had finished before."""
+    checkpoint = folder / "last.ckpt"
+    stamp = checkpoint.stat().st_mtime_ns if checkpoint.exists() else 0
     process = start(*words, "--out", folder)
 
-    def moved():
-        return process.poll() is not None or (before.exists() and before.stat().st_mtime_ns != stamp)
+    def has_written_or_ended():
+        return process.poll() is not None or (checkpoint.exists() and checkpoint.stat().st_mtime_ns != stamp)
 
     until = time.monotonic() + 120
-    while not moved() and time.monotonic() < until:
+    while not has_written_or_ended() and time.monotonic() < until:
         time.sleep(0.005)
     time.sleep(seconds)
     process.send_signal(signal.SIGKILL)

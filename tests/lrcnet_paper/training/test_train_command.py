@@ -78,8 +78,8 @@ def test_the_search_takes_the_rate_of_least_validation_loss(tmp_path, capsys, pe
     rates = [line.split() for line in printed.splitlines() if line.startswith("learning rate")]
     losses = {words[2].rstrip(":"): float(words[-1]) for words in rates}
     assert list(losses) == ["0.0001", "0.001", "0.01"]
-    shown = next(float(line.split()[-1]) for line in printed.splitlines() if line.startswith("validation_loss"))
-    assert shown == pytest.approx(min(losses.values()), abs=1e-3)
+    best = next(float(line.split()[-1]) for line in printed.splitlines() if line.startswith("validation_loss"))
+    assert best == pytest.approx(min(losses.values()), abs=1e-3)
 
 
 def test_help_needs_nothing_heavy():

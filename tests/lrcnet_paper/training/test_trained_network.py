@@ -42,7 +42,7 @@ def test_a_folder_gives_the_weights_that_the_task_reports(policy_run):
     assert trained.network(frames).shape == last.network(frames).shape == (1, 3)
 
 
-def test_what_is_no_run_says_so(tmp_path):
+def test_a_folder_without_a_run_is_refused(tmp_path):
     with pytest.raises(ValueError, match=r"has no config\.json"):
         load_trained(tmp_path)
 

@@ -14,7 +14,7 @@ def problem(system="spiral", seed=3, batch_size=16):
     return TrajectoryProblem(find("neural-ode", system), settings, ProcessShare(0, 1, torch.device("cpu")))
 
 
-def drawn(source, iteration=0):
+def draw(source, iteration=0):
     (batch,) = source.batches(iteration, iteration + 1)
     first, _, target = batch.samples
     return first, target
@@ -26,7 +26,7 @@ def starts(first, system="spiral"):
 
 
 def test_a_batch_is_sixteen_distinct_pieces_of_the_trajectory():
-    first, target = drawn(problem())
+    first, target = draw(problem())
     assert (first.shape, target.shape) == ((16, 2), (16, 16, 2))
     states, begin = trajectory("spiral")[1].float(), starts(first)
     assert len(set(begin)) == 16
@@ -42,13 +42,13 @@ def test_windows_are_integrated_over_the_first_times_of_the_grid(system):
 
 def test_windows_follow_the_seed_and_the_iteration_only():
     torch.manual_seed(0)
-    a = drawn(problem())[1]
+    a = draw(problem())[1]
     torch.manual_seed(1)
-    assert torch.equal(a, drawn(problem())[1])
-    assert not torch.equal(a, drawn(problem(seed=4))[1])
-    assert not torch.equal(a, drawn(problem(), iteration=1)[1])
+    assert torch.equal(a, draw(problem())[1])
+    assert not torch.equal(a, draw(problem(seed=4))[1])
+    assert not torch.equal(a, draw(problem(), iteration=1)[1])
 
 
 def test_every_window_can_be_drawn():
-    first, _ = drawn(problem(batch_size=985))
+    first, _ = draw(problem(batch_size=985))
     assert sorted(starts(first)) == list(range(985))

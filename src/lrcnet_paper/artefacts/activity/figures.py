@@ -1,4 +1,4 @@
-"""Drawing of the activity artefact, and the thinning of a drive to little JSON."""
+"""Drawing of the activity artefact, and the reduction of a drive to a small JSON value."""
 
 from __future__ import annotations
 

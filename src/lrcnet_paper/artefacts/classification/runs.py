@@ -43,13 +43,13 @@ EPOCHS: Mapping[str, Mapping[str, int]] = {
     "quick": {"person": 10, "imdb": 1, "psmnist": 2},
     "paper": {},
 }
-"""Budget -> task -> epochs, where not the paper's number."""
+"""Budget -> task -> epochs, where they differ from the paper's number."""
 SAMPLES: Mapping[str, Mapping[str, int]] = {
     "smoke": {"person": 64, "imdb": 32, "psmnist": 8},
     "quick": {"psmnist": 5000},
     "paper": {},
 }
-"""Budget -> task -> samples of each split, where not all are taken."""
+"""Budget -> task -> samples of each split, where not all of them are used."""
 
 
 class Setting(NamedTuple):
@@ -61,7 +61,7 @@ class Setting(NamedTuple):
 
 
 def plan_runs(budget: str, seeds: int | None) -> list[RunSpec]:
-    """List the runs of a budget, seeds outermost, so that an interrupted grid has whole tables."""
+    """List the runs of a budget seed by seed, so that an interrupted grid has whole tables."""
     count = SEEDS[budget] if seeds is None else seeds
     return [spec.with_(seed=seed) for seed in range(count) for spec in _runs_of_one_seed(budget)]
 

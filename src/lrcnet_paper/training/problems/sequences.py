@@ -13,7 +13,8 @@ from lrcnet_paper.tasks import Task
 from lrcnet_paper.training.checkpoint import Row
 from lrcnet_paper.training.problems.problem import Batch, Problem, ProblemSettings, ProcessShare
 
-# Samples per forward pass of an evaluation, and numbers in them: both bound the memory of long sequences and of frames.
+# Largest numbers of samples and of input values per forward pass of an evaluation. The second one bounds the memory
+# that long sequences and camera frames take.
 EVALUATION_BATCH, EVALUATION_NUMBERS = 256, 2**23
 
 
