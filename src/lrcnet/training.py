@@ -250,12 +250,17 @@ def _as_loss_of_batch(loss: Criterion | LossOfBatch | None) -> LossOfBatch:
                 "(model, batch) for other batches"
             )
         device = next(model.parameters()).device
-        x, *dt, y = (part.to(device) if isinstance(part, Tensor | PackedSequence) else part for part in batch)
+        x, *dt, y = (_move(part, device) for part in batch)
         output = model(x, dt=dt[0]) if dt else model(x)
         answer: Tensor = criterion(output[0] if isinstance(output, tuple) else output, y)
         return answer
 
     return loss_of_batch
+
+
+def _move(part: Any, device: torch.device) -> Any:
+    movable = isinstance(part, Tensor | PackedSequence)
+    return part.to(device) if movable else part
 
 
 def _default_criterion(output: Tensor, y: Tensor) -> Tensor:
