@@ -361,7 +361,7 @@ def test_first_gaps_of_0_warn_once_and_can_be_filled(name: str) -> None:
     layer = make_layer(name)
     x, dt = series(5, 2, 3), gaps(5, 2)
     dt[0, 0] = 0.0
-    layer(x, dt=dt)
+    twin(layer, name)(x, dt=dt)
     dt[0] = 0.0
     state = torch.zeros(1, 2, 4, dtype=torch.float64)
     layer(x, state, dt=dt)

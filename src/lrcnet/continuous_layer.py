@@ -181,7 +181,7 @@ class ContinuousLayer(RecurrentLayer):
         return min(steps, default=math.inf)
 
     def _warn_of_gaps(self, dt: float | Tensor, first: bool) -> None:
-        """Warn, once each, of a step that may be unstable and of first gaps of 0."""
+        """Warn, once each, of a step that may be unstable and of first gaps of 0 in the first batch."""
         if self._watches_steps:
             longest = dt.detach().max().item() if isinstance(dt, Tensor) else dt
             # Parameters change in training, and with them the limit of an LTC or a CTRNN.
@@ -189,14 +189,16 @@ class ContinuousLayer(RecurrentLayer):
             if longest > limit:
                 self._watches_steps, self._longest_quick_step = False, sys.float_info.max
                 warnings.warn(self._describe_long_step(longest, limit), StabilityWarning, stacklevel=_CALLER)
-        if self._watches_first_gap and first and isinstance(dt, Tensor) and not dt[0].any() and dt.any():
+        if self._watches_first_gap and first and isinstance(dt, Tensor) and len(dt) > 1:
+            # A data set treats all its sequences alike, so the first batch is enough.
             self._watches_first_gap = False
-            warnings.warn(
-                f"the first gap of every sequence is 0, so no time passes and {self.mode} ignores the first reading; "
-                "pass fill_first_gap=True (it then counts as one time_scale), or fill in the median gap",
-                FirstGapWarning,
-                stacklevel=_CALLER,
-            )
+            if not dt[0].any() and dt.any():
+                warnings.warn(
+                    f"the first gap of every sequence is 0, so no time passes and {self.mode} ignores the first "
+                    "reading; pass fill_first_gap=True (it then counts as one time_scale), or fill in the median gap",
+                    FirstGapWarning,
+                    stacklevel=_CALLER,
+                )
 
     def _describe_long_step(self, longest: float, limit: float) -> str:
         cell = self._first_cell

@@ -330,10 +330,8 @@ def check_gaps(dt: Tensor, negative: str) -> Tensor:
     Raises:
         ValueError: for a NaN, or for a negative value if that is the rule; the message names the first one.
     """
-    if values_are_readable(dt):
-        bad = find_bad_dt(dt, negative == "error")
-        if bool(bad.any()):
-            index = bad.nonzero()[0].tolist()
+    if values_are_readable(dt) and not (dt >= 0).all():
+        for index in find_bad_dt(dt, negative == "error").nonzero().tolist():
             names = ("t", "sample") if len(index) == 2 else ("sample",) * len(index)
             place = ", ".join(f"{name}={i}" for name, i in zip(names, index, strict=True))
             raise ValueError(describe_bad_dt(f"[{place}]" if place else "", dt[tuple(index)].item()))

@@ -103,10 +103,12 @@ class LiquidCell(LiquidParameters, ODECell):
             for_kernel and self.kernel_scales(),
         )
 
-    @torch.no_grad()
     def fastest_decay(self) -> float:
-        # The gates are below 1; without saturation, all channels of a unit may be open.
-        return 1.0 if self.saturated else float((self.letter("g").sum(0) + self.letter("g_l")).max())
+        if self.saturated:
+            return 1.0
+        # All channels of a unit may be open.
+        with torch.no_grad():
+            return float((self.letter("g").sum(0) + self.letter("g_l")).max())
 
     def input_terms(self, values: Circuit, x: Tensor) -> Currents:
         return liquid.input_currents(values, x)
