@@ -24,7 +24,8 @@ SATURATED_BEYOND = 8.0
 LARGEST_SHARE = 0.95
 # Synapses, over all readings, that are looked at; more readings than this allows are thinned out.
 _MOST_SYNAPSES = 1 << 18
-_FEWEST_READINGS = 16
+# A single reading, as a stream has it, says nothing about the range of a channel.
+FEWEST_READINGS = 16
 # From warnings.warn to the line that called the layer: this file's function, the layer's hook, its `_run` and its
 # `forward`, and two functions of nn.Module.
 _STACK = 7
@@ -73,7 +74,7 @@ def thin_out(sequences: Sequences, synapses: int) -> Tensor:
     """Return some readings (readings, n) of time-major sequences, evenly spread, without padding."""
     x, lengths = sequences.x, sequences.lengths
     steps, batch = x.shape[:2]
-    most = max(_FEWEST_READINGS, _MOST_SYNAPSES // max(1, synapses))
+    most = max(FEWEST_READINGS, _MOST_SYNAPSES // max(1, synapses))
     index = torch.arange(0, steps * batch, max(1, -(-steps * batch // most)), device=x.device)
     t, sample = index // max(1, batch), index % max(1, batch)
     if lengths is not None:

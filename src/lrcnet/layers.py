@@ -124,7 +124,9 @@ class LiquidLayer(ContinuousLayer):
         super()._load_from_state_dict(state_dict, prefix, *rest)
 
     def _check_first_call(self, sequences: Sequences, states: Tensor) -> None:
-        check_input = self.training and not self._input_checked and sequences.x.numel() > 0
+        steps, batch, channels = sequences.x.shape
+        enough = channels > 0 and steps * batch >= first_call.FEWEST_READINGS
+        check_input = self.training and not self._input_checked and enough
         if self._parameters_checked and not check_input:
             return
         if not first_call.values_may_be_checked(sequences.x, states):
