@@ -270,18 +270,27 @@ class LiquidParameters(Constrained):
         return value if unit == 1 else value * unit
 
     def kernel_scales(self) -> bool:
-        """Return whether `values_for_kernel` leaves it to a backend to multiply by the units."""
+        """Return whether a backend can multiply by the units: it does so before it clamps."""
+        own = self.__dict__  # By attributes, nn.Module's look-up would be seen in a single step.
         return (
-            self.parametrisation == "scaled" and self.constraint == "clamp" and "parametrizations" not in self._modules
+            own["parametrisation"] == "scaled"
+            and own["constraint"] == "clamp"
+            and "parametrizations" not in own["_modules"]
         )
 
-    def values_for_kernel(self) -> Circuit:
-        """Return the circuit as a backend takes it: as it is stored, if a backend applies its constraint and units."""
-        if self.constraint != "clamp" or "parametrizations" in self._modules:
+    def values_for_kernel(self, scaled: bool) -> Circuit:
+        """Return the circuit as a backend takes it: unclamped if a clamp is the constraint, which a backend applies.
+
+        Args:
+            scaled: whether the backend multiplies by the units too; only if `kernel_scales()`.
+        """
+        if not scaled and (
+            self.constraint != "clamp" or self.parametrisation == "scaled" or "parametrizations" in self._modules
+        ):
             return self.values()
-        # Not by attributes: nn.Module's look-up is slow enough to be seen in a single step.
+        # Not by attributes, as above.
         stored: Mapping[str, Any] = self._parameters
-        if self.parametrisation != "sigma-mu":
+        if scaled or self.parametrisation == "ab":
             return Circuit._make([stored[name] for name in Circuit._fields] if compiling() else _all_letters(stored))
         return Circuit(*self.slopes_and_offsets(), *[stored[name] for name in _FIELDS_AFTER_B])
 

@@ -27,7 +27,7 @@ class LiquidCell(LiquidParameters, ODECell):
     """dh/dt = eps(w) * (-F(f) h + U(u) e_l), Eqs. 1-5; a named model is this with some switches fixed.
 
     A fused kernel is used in one way only: `_select` returns the backend that serves a call, or None for the plain
-    loop, and the backend gets `values_for_kernel()` and `switches(for_kernel=True)`.
+    loop, and the backend gets `values_for_kernel` and `switches(for_kernel=True)`.
 
     Args:
         input_size: n, may be 0.
@@ -90,16 +90,17 @@ class LiquidCell(LiquidParameters, ODECell):
     def switches(self, *, solver: str | None = None, batch_first: bool = False, for_kernel: bool = False) -> Switches:
         """Return the switches of this model, with another solver if one is given.
 
-        They belong to the circuit `values()`, or to `values_for_kernel()` if `for_kernel`.
+        They belong to the circuit `values()`, or to `values_for_kernel(switches.scaled)` if `for_kernel`.
         """
-        # By position: this runs at every step of a stream.
+        # By position and without nn.Module's look-up: this runs at every step of a stream.
+        own = self.__dict__
         return Switches(
             self.saturated,
-            self.elastance,
-            solver or self.solver,
-            self.unfolds if solver is None else 1,
+            own["elastance"],
+            solver or own["solver"],
+            own["unfolds"] if solver is None else 1,
             batch_first,
-            self.negative_dt != "allow",
+            own["negative_dt"] != "allow",
             for_kernel and self.kernel_scales(),
         )
 
@@ -157,7 +158,7 @@ class LiquidCell(LiquidParameters, ODECell):
         backend = self._select_for_scan(x, switches)
         if backend is None:
             return super()._scan(x, h, dt, batch_major)
-        states, _ = backend.scan(self.values_for_kernel(), switches, x, h, dt)
+        states, _ = backend.scan(self.values_for_kernel(switches.scaled), switches, x, h, dt)
         return states
 
     def _scan_with_gates(
@@ -167,7 +168,7 @@ class LiquidCell(LiquidParameters, ODECell):
         backend = self._select_for_scan(x, switches)
         if backend is None:
             return super()._scan_with_gates(x, h, dt, batch_major)
-        states, kept = backend.scan(self.values_for_kernel(), switches, x, h, dt, keep_gates=True)
+        states, kept = backend.scan(self.values_for_kernel(switches.scaled), switches, x, h, dt, keep_gates=True)
         assert kept is not None
         forget, update, w = kept
         with torch.no_grad():
@@ -203,7 +204,7 @@ class LiquidCell(LiquidParameters, ODECell):
             return super()._step(x, h, dt)
         if isinstance(dt, Tensor):
             dt = dt.expand(x.shape[0], 1).transpose(0, 1)
-        states, _ = backend.scan(self.values_for_kernel(), switches, sequence, h, dt)
+        states, _ = backend.scan(self.values_for_kernel(switches.scaled), switches, sequence, h, dt)
         return states[0]
 
     def bind_derivative(self) -> Callable[[Tensor], Tensor]:
@@ -216,7 +217,7 @@ class LiquidCell(LiquidParameters, ODECell):
             raise ValueError(f"bind_derivative needs a cell of no inputs, but this one has {self.input_size}")
         nothing, switches = self.k.new_empty(1, 0), self.switches(solver=SLOPE, for_kernel=True)
         backend = self._select(nothing, switches)
-        circuit = None if backend is None else self.values_for_kernel()
+        circuit = None if backend is None else self.values_for_kernel(switches.scaled)
 
         # Constraining costs as much as a small batch's slopes. Values prepared without gradients have none to give.
         prepared: dict[bool, tuple[Circuit, Currents]] = {}
@@ -248,7 +249,7 @@ class LiquidCell(LiquidParameters, ODECell):
             return None
         switches = self.switches(for_kernel=True)
         backend = kernels.find(x, switches)
-        return None if backend is None else backend.step(self.values_for_kernel(), switches, x, h, dt)
+        return None if backend is None else backend.step(self.values_for_kernel(switches.scaled), switches, x, h, dt)
 
     def extra_repr(self) -> str:
         stored = "" if self.parametrisation == PARAMETRISATIONS[0] else f"parametrisation={self.parametrisation!r}, "
