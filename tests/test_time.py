@@ -254,11 +254,11 @@ def test_time_scales_are_checked() -> None:
 
 
 def test_theory_refuses_a_scale_and_traces_return_time_constants_in_the_callers_unit() -> None:
-    layer = lrcnet.LRC(3, 4, time_scale=60.0)
+    layer = lrcnet.LRC(3, 4, time_scale=60.0, dtype=torch.float64)
     with pytest.raises(ValueError, match="time_scale=60"):
         lipschitz_bound(layer, Domain((-1.0, 1.0), (-1.0, 1.0)))
-    x = torch.randn(5, 2, 3)
-    cell_units = trace(twin(layer, "lrc", dtype=torch.float32), x, 0.5).time_constant
+    x = torch.randn(5, 2, 3, dtype=torch.float64)
+    cell_units = trace(twin(layer, "lrc", dtype=torch.float64), x, 0.5).time_constant
     torch.testing.assert_close(trace(layer, x, 30.0).time_constant, 60 * cell_units)
 
 
