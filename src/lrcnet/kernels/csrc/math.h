@@ -36,16 +36,18 @@ struct Exp2<double> {
 template <class T>
 constexpr T kLog2E = static_cast<T>(1.4426950408889634074);
 
-// exp(z) = power * fraction, both positive; needs |z| <= kLimit, or NaN, which ends up in fraction. z log2(e) is never
-// rounded: it only occurs inside fused operations, so that folding the factor into the weights would gain nothing and
-// cost precision. Several vectors are computed together, because one alone would wait for each of its results.
+// exp(unit z) = power * fraction, both positive; needs |unit z| <= kLimit, or NaN, which ends up in fraction. The unit
+// is a power of two. z log2(e) is never rounded: it only occurs inside fused operations, so that folding the factor
+// into the weights would gain nothing and cost precision. Several vectors are computed together, because one alone
+// would wait for each of its results.
 template <class T, int N>
-LRCNET_INLINE void split_exp(const Vec<T> (&z)[N], Vec<T> (&power)[N], Vec<T> (&fraction)[N]) {
+LRCNET_INLINE void split_exp(const Vec<T> (&z)[N], Vec<T> (&power)[N], Vec<T> (&fraction)[N], T unit = T(1)) {
   using E = Exp2<T>;
+  const T log2e = kLog2E<T> * unit;
   Vec<T> r[N];
-  for (int i = 0; i < N; ++i) power[i] = z[i] * kLog2E<T> + E::kRound;
+  for (int i = 0; i < N; ++i) power[i] = z[i] * log2e + E::kRound;
   for (int i = 0; i < N; ++i) r[i] = power[i] - E::kRound;
-  for (int i = 0; i < N; ++i) r[i] = z[i] * kLog2E<T> - r[i];
+  for (int i = 0; i < N; ++i) r[i] = z[i] * log2e - r[i];
   for (int i = 0; i < N; ++i) power[i] = (Vec<T>)((IVec<T>)power[i] << E::kMantissa);
   for (int i = 0; i < N; ++i) fraction[i] = E::kCoefficients[E::kDegree] * r[i] + E::kCoefficients[E::kDegree - 1];
 #pragma GCC unroll 12
@@ -53,13 +55,14 @@ LRCNET_INLINE void split_exp(const Vec<T> (&z)[N], Vec<T> (&power)[N], Vec<T> (&
     for (int i = 0; i < N; ++i) fraction[i] = fraction[i] * r[i] + E::kCoefficients[d];
 }
 
-// 1 / (1 + exp(t)), the sigmoid of -t, in place. Without Clamp the caller guarantees |t| <= kLimit.
+// 1 / (1 + exp(unit t)), the sigmoid of -unit t, in place. Without Clamp the caller guarantees |unit t| <= kLimit.
 template <class T, bool Clamp, int N>
-LRCNET_INLINE void sigmoid_of_minus(Vec<T> (&t)[N]) {
+LRCNET_INLINE void sigmoid_of_minus(Vec<T> (&t)[N], T unit = T(1)) {
+  const T limit = Exp2<T>::kLimit / unit;
   if (Clamp)
-    for (int i = 0; i < N; ++i) t[i] = at_least(at_most(t[i], Exp2<T>::kLimit), -Exp2<T>::kLimit);
+    for (int i = 0; i < N; ++i) t[i] = at_least(at_most(t[i], limit), -limit);
   Vec<T> power[N], fraction[N];
-  split_exp<T, N>(t, power, fraction);
+  split_exp<T, N>(t, power, fraction, unit);
   for (int i = 0; i < N; ++i) t[i] = fraction[i] * power[i] + T(1);
   for (int i = 0; i < N; ++i) t[i] = reciprocal<T>(t[i]);
 }

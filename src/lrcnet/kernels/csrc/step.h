@@ -7,12 +7,12 @@
 
 namespace {
 
-// The letters' units, arranged so that most of them are applied to one number per row or step instead of to each
-// weight. Dividing by a power of two is exact, and in x a + b only one product can be rounded if b's unit is left to the
-// end, whatever the compiler fuses.
+// The letters' units, arranged so that they are applied to one number per row or step instead of to each weight.
+// Dividing by a power of two is exact, and in x a + b only one product can be rounded if b's unit is left to the end,
+// whatever the compiler fuses.
 template <class T>
 struct StepUnits {
-  T a_over_b, b, g, k, o, p, g_l_over_g, g_l_over_k, scale_over_shift, one_over_shift, shift;
+  T a_over_b, b, g, k, o, p_over_o, g_l_over_g, g_l_over_k, scale_over_shift, one_over_shift, shift;
 
   explicit StepUnits(const Letters<double>& of)
       : a_over_b(static_cast<T>(of.a / of.b)),
@@ -20,7 +20,7 @@ struct StepUnits {
         g(static_cast<T>(of.g)),
         k(static_cast<T>(of.k)),
         o(static_cast<T>(of.o)),
-        p(static_cast<T>(of.p)),
+        p_over_o(static_cast<T>(of.p / of.o)),
         g_l_over_g(static_cast<T>(of.g_l / of.g)),
         g_l_over_k(static_cast<T>(of.g_l / of.k)),
         scale_over_shift(static_cast<T>(of.input_scale / of.input_shift)),
@@ -29,7 +29,7 @@ struct StepUnits {
 };
 
 // Adds rows [first, first + count) of a, b, g, k, o to N vectors of f, u, w, from unit i on; `here` units remain from
-// there. f is counted in the unit of g, u in that of k.
+// there. f is counted in the unit of g, u in that of k, w in that of o.
 template <class T, int N, bool Elastic>
 LRCNET_INLINE void add_rows(const Problem& problem, const StepUnits<T>& units, index_t first, index_t count, const T* y,
                             index_t i, index_t here, T* f, T* u, T* w) {
@@ -43,15 +43,15 @@ LRCNET_INLINE void add_rows(const Problem& problem, const StepUnits<T>& units, i
   // Only the last vector of a row can be partial, and it comes alone.
   const auto take = [here](const T* from) { return N == 1 ? load_part(from, here) : load(from); };
   for (index_t j = 0; j < count; ++j) {
-    const T y_synapse = y[j] * -units.a_over_b, y_elastance = y[j] * units.o;
+    const T yj = y[j], y_over_b = yj * units.a_over_b;
     Vec<T> s[N];
-    for (int v = 0; v < N; ++v) s[v] = (take(a + j * m + v * W) * y_synapse - take(b + j * m + v * W)) * units.b;
-    sigmoid_of_minus<T, true, N>(s);
+    for (int v = 0; v < N; ++v) s[v] = take(a + j * m + v * W) * -y_over_b - take(b + j * m + v * W);
+    sigmoid_of_minus<T, true, N>(s, units.b);
     for (int v = 0; v < N; ++v) {
       const Vec<T> gv = take(g + j * m + v * W);
       f_sum[v] += (gv < T(0) ? Vec<T>{} : gv) * s[v];
       u_sum[v] += take(k + j * m + v * W) * s[v];
-      if (Elastic) w_sum[v] += take(o + j * m + v * W) * y_elastance;
+      if (Elastic) w_sum[v] += take(o + j * m + v * W) * yj;
     }
   }
   for (int v = 0; v < N; ++v) store(f + v * W, f_sum[v]), store(u + v * W, u_sum[v]), store(w + v * W, w_sum[v]);
@@ -106,8 +106,8 @@ void step_batch(const Problem& problem, const T* h, T* out, T* scratch) {
       const Vec<T> g_l = load_part(static_cast<const T*>(problem.letters.g_l) + i, m - i);
       const Vec<T> leak = g_l < T(0) ? Vec<T>{} : g_l;
       store(inputs + i, leak * units.g_l_over_g), store(inputs + m_padded + i, leak * units.g_l_over_k);
-      store(inputs + 2 * m_padded + i,
-            problem.letters.p ? load_part(static_cast<const T*>(problem.letters.p) + i, m - i) * units.p : Vec<T>{});
+      const T* p = static_cast<const T*>(problem.letters.p);
+      store(inputs + 2 * m_padded + i, p ? load_part(p + i, m - i) * units.p_over_o : Vec<T>{});
       store(state + i, h ? load_part(h + b * m + i, m - i) : Vec<T>{});
     }
     add(m, n, y, inputs);
@@ -119,7 +119,7 @@ void step_batch(const Problem& problem, const T* h, T* out, T* scratch) {
         Vec<T> unit[kUnitLetters];
         load_unit_letters<T>(problem, i, unit);
         store(state + i, advance<T>(switches, load(state + i), substep<T>(problem, 0, b), f, u,
-                                    load(sums + 2 * m_padded + i), unit));
+                                    load(sums + 2 * m_padded + i) * units.o, unit));
       }
     }
     std::memcpy(out + b * m, state, static_cast<std::size_t>(m) * sizeof(T));
