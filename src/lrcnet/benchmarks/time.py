@@ -1,8 +1,8 @@
 """Error of layers on irregularly sampled data, by the way they use the gaps; about five minutes on one core.
 
 Forecasting: damped oscillations of random frequency, read at random times. Each step gets a reading and the gap that
-follows it, and predicts the next reading. Classification: the same gaps in hours and in seconds; the class is whether a
-noisy signal decays slowly or fast. The layers see the same data in the same order for each seed.
+follows it, and predicts the next reading. Classification: whether a noisy signal decays slowly or fast, with the same gaps
+in hours and in seconds, and with longer gaps in use than in training. The layers see the same data in the same order for each seed.
 """
 
 import math
@@ -23,6 +23,7 @@ SEEDS = (0, 1, 2)
 RATE = 1e-2
 BATCH = 64
 SERIES, STEPS = 1024, 40
+LONGER = 4.0
 
 
 @dataclass(frozen=True)
@@ -96,11 +97,19 @@ def measure() -> list[Measurement]:
             )
             for name, values in errors.items()
         ]
-        for unit, factor in (("hours", 1.0), ("seconds", 3600.0)):
-            for one in CLASSIFIERS:
-                values = [accuracy(one, seed, factor) for seed in SEEDS]
-                what = f"classification, gaps in {unit}: {one.name} (± {statistics.stdev(values):.2g})"
-                measurements.append(Measurement(what, statistics.mean(values), "%"))
+        hours, seconds = (
+            {one.name: [accuracies(one, seed, factor) for seed in SEEDS] for one in CLASSIFIERS}
+            for factor in (1.0, 3600.0)
+        )
+        for what, results, place in (
+            ("gaps in hours", hours, 0),
+            ("gaps in seconds", seconds, 0),
+            (f"gaps in hours, {LONGER:g} times longer than in training", hours, 1),
+        ):
+            for name, pairs in results.items():
+                values = [pair[place] for pair in pairs]
+                row = f"classification, {what}: {name} (± {statistics.stdev(values):.2g})"
+                measurements.append(Measurement(row, statistics.mean(values), "%"))
         return measurements
     finally:
         torch.set_num_threads(threads)
@@ -115,9 +124,12 @@ def oscillations(generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
     return values[:, :-1, None], gaps, values[:, 1:, None]
 
 
-def decays(generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
-    """Return noisy readings (N, T, 1), the gaps before them (N, T), and whether the signal decays fast, (N,)."""
-    gaps = _random_gaps(generator)
+def decays(generator: torch.Generator, stretch: float = 1.0) -> tuple[Tensor, Tensor, Tensor]:
+    """Return noisy readings (N, T, 1), the gaps before them (N, T), and whether the signal decays fast, (N,).
+
+    With `stretch` the same kind of signal is read at gaps that are so many times longer.
+    """
+    gaps = stretch * _random_gaps(generator)
     fast = torch.rand(SERIES, generator=generator) < 0.5
     rate = torch.where(fast, 0.25, 0.1).unsqueeze(-1)
     height = 0.5 + torch.rand(SERIES, 1, generator=generator)
@@ -138,12 +150,22 @@ def forecast_error(contestant: Contestant, seed: int) -> float:
     return float(nn.functional.mse_loss(output, target[SERIES // 2 :]))
 
 
-def accuracy(contestant: Contestant, seed: int, factor: float) -> float:
-    """Train on one half of the decays, their gaps in hours times `factor`; return the accuracy on the other, in %."""
+def accuracies(contestant: Contestant, seed: int, factor: float) -> tuple[float, float]:
+    """Train on one half of the decays, their gaps in hours times `factor`, and return two accuracies in %.
+
+    The first is on the other half, the second on signals whose gaps are `LONGER` times longer than in training.
+    """
     network = contestant.build(2, seed)
     x, gaps, label = decays(torch.Generator().manual_seed(seed))
     output = _fit(network, x, gaps * factor, label, seed, 40, lambda o, y: nn.functional.cross_entropy(o[:, -1], y))
-    return 100 * float((output[:, -1].argmax(-1) == label[SERIES // 2 :]).float().mean())
+    x, gaps, new_label = decays(torch.Generator().manual_seed(1000 + seed), LONGER)
+    with torch.no_grad():
+        new_output = network(x, gaps * factor)
+    return _percent_right(output, label[SERIES // 2 :]), _percent_right(new_output, new_label)
+
+
+def _percent_right(output: Tensor, label: Tensor) -> float:
+    return 100 * float((output[:, -1].argmax(-1) == label).float().mean())
 
 
 def _fit(
