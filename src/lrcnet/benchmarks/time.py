@@ -1,8 +1,9 @@
 """Error of layers on irregularly sampled data, by the way they use the gaps; about five minutes on one core.
 
 Forecasting: damped oscillations of random frequency, read at random times. Each step gets a reading and the gap that
-follows it, and predicts the next reading. Classification: whether a noisy signal decays slowly or fast, with the same gaps
-in hours and in seconds, and with longer gaps in use than in training. The layers see the same data in the same order for each seed.
+follows it, and predicts the next reading. Classification: whether a noisy signal decays slowly or fast, with the same
+gaps in hours and in seconds, and with longer gaps in use than in training. For each seed, all layers see the same data
+in the same order.
 """
 
 import math
@@ -84,35 +85,40 @@ def measure() -> list[Measurement]:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        errors = {one.name: [forecast_error(one, seed) for seed in SEEDS] for one in FORECASTERS}
-        reference = statistics.mean(errors["GRU, time_feature"])
-        measurements = [
-            Measurement(
-                f"forecast: {name} (± {statistics.stdev(values):.2g})",
-                statistics.mean(values),
-                "mean squared error",
-                "GRU, time_feature",
-                reference,
-                statistics.mean(values) / reference,
-            )
-            for name, values in errors.items()
-        ]
-        hours, seconds = (
-            {one.name: [accuracies(one, seed, factor) for seed in SEEDS] for one in CLASSIFIERS}
-            for factor in (1.0, 3600.0)
-        )
-        for what, results, place in (
-            ("gaps in hours", hours, 0),
-            ("gaps in seconds", seconds, 0),
-            (f"gaps in hours, {LONGER:g} times longer than in training", hours, 1),
-        ):
-            for name, pairs in results.items():
-                values = [pair[place] for pair in pairs]
-                row = f"classification, {what}: {name} (± {statistics.stdev(values):.2g})"
-                measurements.append(Measurement(row, statistics.mean(values), "%"))
-        return measurements
+        with warnings.catch_warnings():
+            # Gaps in seconds make an explicit step diverge: this is measured here.
+            warnings.simplefilter("ignore", lrcnet.DivergenceWarning)
+            return [*_measure_forecasts(), *_measure_classifications()]
     finally:
         torch.set_num_threads(threads)
+
+
+def _measure_forecasts() -> list[Measurement]:
+    errors = {one.name: [forecast_error(one, seed) for seed in SEEDS] for one in FORECASTERS}
+    rival = "GRU, time_feature"
+    reference = statistics.mean(errors[rival])
+    measurements = []
+    for name, values in errors.items():
+        what, mean = f"forecast: {name} (± {statistics.stdev(values):.2g})", statistics.mean(values)
+        measurements.append(Measurement(what, mean, "mean squared error", rival, reference, mean / reference))
+    return measurements
+
+
+def _measure_classifications() -> list[Measurement]:
+    hours, seconds = (
+        {one.name: [accuracies(one, seed, factor) for seed in SEEDS] for one in CLASSIFIERS} for factor in (1.0, 3600.0)
+    )
+    measurements = []
+    for data, results, place in (
+        ("gaps in hours", hours, 0),
+        ("gaps in seconds", seconds, 0),
+        (f"gaps in hours, {LONGER:g} times longer than in training", hours, 1),
+    ):
+        for name, pairs in results.items():
+            values = [pair[place] for pair in pairs]
+            what = f"classification, {data}: {name} (± {statistics.stdev(values):.2g})"
+            measurements.append(Measurement(what, statistics.mean(values), "%"))
+    return measurements
 
 
 def oscillations(generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
@@ -181,16 +187,13 @@ def _fit(
     half = SERIES // 2
     optimizer = torch.optim.Adam(network.parameters(), RATE)
     order = torch.Generator().manual_seed(seed)
-    with warnings.catch_warnings():
-        # Gaps in seconds make an explicit step diverge, which is what this measures.
-        warnings.simplefilter("ignore", lrcnet.DivergenceWarning)
-        for _ in range(epochs):
-            for rows in torch.split(torch.randperm(half, generator=order), BATCH):
-                optimizer.zero_grad()
-                torch.autograd.backward(loss(network(x[rows], gaps[rows]), target[rows]))
-                nn.utils.clip_grad_norm_(network.parameters(), 1.0)
-                optimizer.step()
-        network.eval()
-        with torch.no_grad():
-            output: Tensor = network(x[half:], gaps[half:])
-            return output
+    for _ in range(epochs):
+        for rows in torch.split(torch.randperm(half, generator=order), BATCH):
+            optimizer.zero_grad()
+            torch.autograd.backward(loss(network(x[rows], gaps[rows]), target[rows]))
+            nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+            optimizer.step()
+    network.eval()
+    with torch.no_grad():
+        output: Tensor = network(x[half:], gaps[half:])
+        return output
