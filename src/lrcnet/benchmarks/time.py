@@ -2,7 +2,7 @@
 
 Forecasting: damped oscillations of random frequency, read at random times. Each step gets a reading and the gap that
 follows it, and predicts the next reading. Classification: whether a noisy signal decays slowly or fast, with the same
-gaps in hours and in seconds, and with longer gaps in use than in training. For each seed, all layers see the same data
+gaps in hours and in seconds, and with other gaps in use than in training. For each seed, all layers see the same data
 in the same order.
 """
 
@@ -24,7 +24,7 @@ SEEDS = (0, 1, 2)
 RATE = 1e-2
 BATCH = 64
 SERIES, STEPS = 1024, 40
-LONGER = 4.0
+STRETCHES = (0.5, 2.0, 4.0)
 
 
 @dataclass(frozen=True)
@@ -112,10 +112,10 @@ def _measure_classifications() -> list[Measurement]:
     for data, results, place in (
         ("gaps in hours", hours, 0),
         ("gaps in seconds", seconds, 0),
-        (f"gaps in hours, {LONGER:g} times longer than in training", hours, 1),
+        *((f"gaps in hours, {times:g} times those of training", hours, i) for i, times in enumerate(STRETCHES, 1)),
     ):
-        for name, pairs in results.items():
-            values = [pair[place] for pair in pairs]
+        for name, runs in results.items():
+            values = [run[place] for run in runs]
             what = f"classification, {data}: {name} (± {statistics.stdev(values):.2g})"
             measurements.append(Measurement(what, statistics.mean(values), "%"))
     return measurements
@@ -156,18 +156,20 @@ def forecast_error(contestant: Contestant, seed: int) -> float:
     return float(nn.functional.mse_loss(output, target[SERIES // 2 :]))
 
 
-def accuracies(contestant: Contestant, seed: int, factor: float) -> tuple[float, float]:
-    """Train on one half of the decays, their gaps in hours times `factor`, and return two accuracies in %.
+def accuracies(contestant: Contestant, seed: int, factor: float) -> list[float]:
+    """Train on one half of the decays, their gaps in hours times `factor`, and return accuracies in %.
 
-    The first is on the other half, the second on signals whose gaps are `LONGER` times longer than in training.
+    The first is on the other half, the others are on signals with the gaps of training times each of `STRETCHES`.
     """
     network = contestant.build(2, seed)
     x, gaps, label = decays(torch.Generator().manual_seed(seed))
     output = _fit(network, x, gaps * factor, label, seed, 40, lambda o, y: nn.functional.cross_entropy(o[:, -1], y))
-    x, gaps, new_label = decays(torch.Generator().manual_seed(1000 + seed), LONGER)
-    with torch.no_grad():
-        new_output = network(x, gaps * factor)
-    return _percent_right(output, label[SERIES // 2 :]), _percent_right(new_output, new_label)
+    results = [_percent_right(output, label[SERIES // 2 :])]
+    for stretch in STRETCHES:
+        x, gaps, label = decays(torch.Generator().manual_seed(1000 + seed), stretch)
+        with torch.no_grad():
+            results.append(_percent_right(network(x, gaps * factor), label))
+    return results
 
 
 def _percent_right(output: Tensor, label: Tensor) -> float:
