@@ -29,6 +29,8 @@ def test_layers_equal_the_transcribed_equations_over_irregular_time(
     model: str, solver: str, unfolds: int, parametrisation: str
 ) -> None:
     layer_type, options = MODELS[model]
+    # An explicit step of an LTC need not be stable to be equal.
+    options = {**options, "time_warnings": False}
     layer = layer_type(
         3, 5, solver=solver, unfolds=unfolds, parametrisation=parametrisation, dtype=torch.float64, **options
     )

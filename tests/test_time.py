@@ -228,8 +228,9 @@ def test_the_scale_follows_dtype_and_materialisation() -> None:
     assert layer.time_unit is not None
     assert layer.time_unit.dtype == torch.float64
     for name, options in (("ltc", {"solver": "euler"}), ("ctrnn", {}), ("lrcu", {})):
-        layer = lrcnet.LAYERS[name](3, 4, time_scale=60.0, device="meta", **options).to_empty(device="cpu")
-        layer.reset_parameters()
+        layer = lrcnet.LAYERS[name](3, 4, time_scale=60.0, device="meta", **options)
+        assert "time_scale=60" in repr(layer)
+        layer.to_empty(device="cpu").reset_parameters()
         assert layer.time_scale == 60.0
 
 

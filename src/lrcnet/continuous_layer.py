@@ -67,9 +67,12 @@ class ContinuousLayer(RecurrentLayer):
     @property
     def time_scale(self) -> float | str:
         """The gap that counts as 1, or "auto" as long as it is not known."""
+        unit = self.time_unit
         if self._needs_calibration:
             return AUTO
-        return 1.0 if self.time_unit is None else float(self.time_unit)
+        if unit is None:
+            return 1.0
+        return self._given_scale if unit.is_meta else float(unit)
 
     @torch.no_grad()
     def calibrate_time(self, dt: Any) -> float:

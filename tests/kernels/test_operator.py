@@ -213,6 +213,22 @@ def test_first_negative_dt_is_named() -> None:
     assert torch.allclose(allowed, states(x, h0, dt, **{**rest, "negative_dt": "allow"}))
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("negative", ["error", "allow"])
+def test_first_nan_in_dt_is_named(negative: str, dtype: torch.dtype) -> None:
+    (x, h0, dt), rest = arguments()
+    tensors = {name: value.to(dtype) for name, value in rest.items() if isinstance(value, Tensor)}
+    rest, x, h0, dt = {**rest, **tensors, "negative_dt": negative}, x.to(dtype), h0.to(dtype), dt.to(dtype)
+    dt[3, 0], dt[2, 1], dt[2, 2] = torch.nan, torch.nan, -2.0
+    with pytest.raises(ValueError, match=r"dt must not be NaN, but dt\[t=2, sample=1\] is; fill in"):
+        scan(x, h0, dt, **rest)
+    for given, message in ((dt[3], r"dt\[sample=0\] is; fill in"), (torch.nan, "dt must not be NaN, but is; fill in")):
+        with pytest.raises(ValueError, match=message):
+            step(x[3], h0, given, **rest)
+    with pytest.raises(ValueError, match="dt must not be NaN, but is; fill in"):
+        scan(x, h0, torch.nan, **rest)
+
+
 def test_divergence_warns_naming_step_and_sample() -> None:
     (x, h0, _), rest = arguments(steps=60, saturated=False, solver="euler", elastance="none")
     dt = torch.full((60, 3), 0.01, dtype=torch.float64)

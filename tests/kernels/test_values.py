@@ -229,7 +229,7 @@ PLACES = [
     pytest.param(model, place, id=f"{name}-{place}")
     for model, name in zip(SOME_MODELS, SOME_NAMES, strict=True)
     for place, tensor in problem(1, 1, 1, 1, model["elastance"]).items()
-    if tensor is not None
+    if tensor is not None and place != "dt"  # A NaN there is refused.
 ]
 
 
@@ -241,7 +241,7 @@ def test_nan_comes_out_where_the_equation_has_it(model: dict[str, Any], place: s
             tensors = problem(steps, 5, 3, 9, model["elastance"])
             tensor = tensors[place]
             assert tensor is not None
-            given = {"x": (steps // 2, 3, 1), "dt": (steps // 2, 3), "h0": (3, 1)}
+            given = {"x": (steps // 2, 3, 1), "h0": (3, 1)}
             tensor[given.get(place, (4, 2)[-tensor.dim() :])] = torch.nan
             truth = check_places(tensors, model, dtype, diverges=place not in given, infinite=False)
             assert truth["states"].isnan().any()

@@ -1,8 +1,9 @@
 """Error of layers on irregularly sampled data, by the way they use the gaps; about five minutes on one core.
 
 Forecasting: damped oscillations of random frequency, read at random times. Each step gets a reading and the gap that
-follows it, and predicts the next reading. Classification: the same gaps in hours and in seconds; the class is whether a
-noisy signal decays slowly or fast. The layers see the same data in the same order for each seed.
+follows it, and predicts the next reading. Classification: whether a noisy signal decays slowly or fast, with the same
+gaps in hours and in seconds, and with other gaps in use than in training. For each seed, all layers see the same data
+in the same order.
 """
 
 import math
@@ -23,6 +24,7 @@ SEEDS = (0, 1, 2)
 RATE = 1e-2
 BATCH = 64
 SERIES, STEPS = 1024, 40
+STRETCHES = (0.5, 2.0, 4.0)
 
 
 @dataclass(frozen=True)
@@ -83,27 +85,40 @@ def measure() -> list[Measurement]:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        errors = {one.name: [forecast_error(one, seed) for seed in SEEDS] for one in FORECASTERS}
-        reference = statistics.mean(errors["GRU, time_feature"])
-        measurements = [
-            Measurement(
-                f"forecast: {name} (± {statistics.stdev(values):.2g})",
-                statistics.mean(values),
-                "mean squared error",
-                "GRU, time_feature",
-                reference,
-                statistics.mean(values) / reference,
-            )
-            for name, values in errors.items()
-        ]
-        for unit, factor in (("hours", 1.0), ("seconds", 3600.0)):
-            for one in CLASSIFIERS:
-                values = [accuracy(one, seed, factor) for seed in SEEDS]
-                what = f"classification, gaps in {unit}: {one.name} (± {statistics.stdev(values):.2g})"
-                measurements.append(Measurement(what, statistics.mean(values), "%"))
-        return measurements
+        with warnings.catch_warnings():
+            # Gaps in seconds make an explicit step diverge: this is measured here.
+            warnings.simplefilter("ignore", lrcnet.DivergenceWarning)
+            return [*_measure_forecasts(), *_measure_classifications()]
     finally:
         torch.set_num_threads(threads)
+
+
+def _measure_forecasts() -> list[Measurement]:
+    errors = {one.name: [forecast_error(one, seed) for seed in SEEDS] for one in FORECASTERS}
+    rival = "GRU, time_feature"
+    reference = statistics.mean(errors[rival])
+    measurements = []
+    for name, values in errors.items():
+        what, mean = f"forecast: {name} (± {statistics.stdev(values):.2g})", statistics.mean(values)
+        measurements.append(Measurement(what, mean, "mean squared error", rival, reference, mean / reference))
+    return measurements
+
+
+def _measure_classifications() -> list[Measurement]:
+    hours, seconds = (
+        {one.name: [accuracies(one, seed, factor) for seed in SEEDS] for one in CLASSIFIERS} for factor in (1.0, 3600.0)
+    )
+    measurements = []
+    for data, results, place in (
+        ("gaps in hours", hours, 0),
+        ("gaps in seconds", seconds, 0),
+        *((f"gaps in hours, {times:g} times those of training", hours, i) for i, times in enumerate(STRETCHES, 1)),
+    ):
+        for name, runs in results.items():
+            values = [run[place] for run in runs]
+            what = f"classification, {data}: {name} (± {statistics.stdev(values):.2g})"
+            measurements.append(Measurement(what, statistics.mean(values), "%"))
+    return measurements
 
 
 def oscillations(generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
@@ -115,9 +130,12 @@ def oscillations(generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
     return values[:, :-1, None], gaps, values[:, 1:, None]
 
 
-def decays(generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
-    """Return noisy readings (N, T, 1), the gaps before them (N, T), and whether the signal decays fast, (N,)."""
-    gaps = _random_gaps(generator)
+def decays(generator: torch.Generator, stretch: float = 1.0) -> tuple[Tensor, Tensor, Tensor]:
+    """Return noisy readings (N, T, 1), the gaps before them (N, T), and whether the signal decays fast, (N,).
+
+    With `stretch` the same kind of signal is read at gaps that are so many times longer.
+    """
+    gaps = stretch * _random_gaps(generator)
     fast = torch.rand(SERIES, generator=generator) < 0.5
     rate = torch.where(fast, 0.25, 0.1).unsqueeze(-1)
     height = 0.5 + torch.rand(SERIES, 1, generator=generator)
@@ -138,12 +156,24 @@ def forecast_error(contestant: Contestant, seed: int) -> float:
     return float(nn.functional.mse_loss(output, target[SERIES // 2 :]))
 
 
-def accuracy(contestant: Contestant, seed: int, factor: float) -> float:
-    """Train on one half of the decays, their gaps in hours times `factor`; return the accuracy on the other, in %."""
+def accuracies(contestant: Contestant, seed: int, factor: float) -> list[float]:
+    """Train on one half of the decays, their gaps in hours times `factor`, and return accuracies in %.
+
+    The first is on the other half, the others are on signals with the gaps of training times each of `STRETCHES`.
+    """
     network = contestant.build(2, seed)
     x, gaps, label = decays(torch.Generator().manual_seed(seed))
     output = _fit(network, x, gaps * factor, label, seed, 40, lambda o, y: nn.functional.cross_entropy(o[:, -1], y))
-    return 100 * float((output[:, -1].argmax(-1) == label[SERIES // 2 :]).float().mean())
+    results = [_percent_right(output, label[SERIES // 2 :])]
+    for stretch in STRETCHES:
+        x, gaps, label = decays(torch.Generator().manual_seed(1000 + seed), stretch)
+        with torch.no_grad():
+            results.append(_percent_right(network(x, gaps * factor), label))
+    return results
+
+
+def _percent_right(output: Tensor, label: Tensor) -> float:
+    return 100 * float((output[:, -1].argmax(-1) == label).float().mean())
 
 
 def _fit(
@@ -159,16 +189,13 @@ def _fit(
     half = SERIES // 2
     optimizer = torch.optim.Adam(network.parameters(), RATE)
     order = torch.Generator().manual_seed(seed)
-    with warnings.catch_warnings():
-        # Gaps in seconds make an explicit step diverge, which is what this measures.
-        warnings.simplefilter("ignore", lrcnet.DivergenceWarning)
-        for _ in range(epochs):
-            for rows in torch.split(torch.randperm(half, generator=order), BATCH):
-                optimizer.zero_grad()
-                torch.autograd.backward(loss(network(x[rows], gaps[rows]), target[rows]))
-                nn.utils.clip_grad_norm_(network.parameters(), 1.0)
-                optimizer.step()
-        network.eval()
-        with torch.no_grad():
-            output: Tensor = network(x[half:], gaps[half:])
-            return output
+    for _ in range(epochs):
+        for rows in torch.split(torch.randperm(half, generator=order), BATCH):
+            optimizer.zero_grad()
+            torch.autograd.backward(loss(network(x[rows], gaps[rows]), target[rows]))
+            nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+            optimizer.step()
+    network.eval()
+    with torch.no_grad():
+        output: Tensor = network(x[half:], gaps[half:])
+        return output
