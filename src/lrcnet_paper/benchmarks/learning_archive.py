@@ -41,6 +41,7 @@ SETS = (
     "ACSF1",
 )
 """From 24 to 1460 steps and from 1 to 28 channels."""
+LONG_SETS = ("HandMovementDirection", "OSULeaf", "ACSF1")
 OPTIMISERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "Adam": torch.optim.Adam,
     "AdamW": torch.optim.AdamW,
@@ -48,7 +49,7 @@ OPTIMISERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "SGD": lambda parameters, lr: torch.optim.SGD(parameters, lr, momentum=0.9),
 }
 OPTIMISER_SETS = ("ItalyPowerDemand", "JapaneseVowels", "BasicMotions")
-SGD_RATES = (1e-2, 3e-2, 1e-1)
+OTHER_OPTIMISERS = {"AdamW": (USUAL_RATE,), "RMSprop": (USUAL_RATE,), "SGD": (1e-2, 3e-2, 1e-1)}
 
 LAYERS: dict[str, Callable[[int], nn.Module]] = {
     "GRU": lambda n: nn.GRU(n, UNITS, batch_first=True),
@@ -88,24 +89,29 @@ class Network(nn.Module):
 
 
 def plan(sets: list[str]) -> list[Training]:
-    """List the trainings: all layers at the usual rate, then the other rates, then the other optimisers."""
-    seeds = range(SEEDS)
-    usual = [Training(s, layer, USUAL_RATE, seed) for s, layer, seed in product(sets, LAYERS, seeds)]
-    rest = [
-        Training(s, layer, rate, seed)
-        for s, rate, layer, seed in product(sets, RATES, AT_ALL_RATES, seeds)
-        if rate != USUAL_RATE
-    ]
+    """List the trainings, long sequences last: all layers at the usual rate, other optimisers, then other rates."""
+    short = [name for name in sets if name not in LONG_SETS]
+    long = [name for name in sets if name in LONG_SETS]
+    return [*_usual(short), *_optimisers(short), *_rates(short), *_usual(long), *_rates(long)]
+
+
+def _usual(sets: list[str]) -> Iterator[Training]:
+    for name, layer, seed in product(sets, LAYERS, range(SEEDS)):
+        yield Training(name, layer, USUAL_RATE, seed)
+
+
+def _rates(sets: list[str]) -> Iterator[Training]:
+    for name, rate, layer, seed in product(sets, RATES, AT_ALL_RATES, range(SEEDS)):
+        if rate != USUAL_RATE:
+            yield Training(name, layer, rate, seed)
+
+
+def _optimisers(sets: list[str]) -> Iterator[Training]:
     compared = ("GRU", "LRCU-S", "LRCU-S, paper")
-    chosen = [name for name in OPTIMISER_SETS if name in sets]
-    adaptive = [
-        Training(s, layer, USUAL_RATE, seed, optimiser)
-        for optimiser, s, layer, seed in product(("AdamW", "RMSprop"), chosen, compared, seeds)
-    ]
-    momentum = [
-        Training(s, layer, rate, seed, "SGD") for s, rate, layer, seed in product(chosen, SGD_RATES, compared, seeds)
-    ]
-    return usual + adaptive + momentum + rest
+    for name, (optimiser, rates) in product(sets, OTHER_OPTIMISERS.items()):
+        if name in OPTIMISER_SETS:
+            for rate, layer, seed in product(rates, compared, range(SEEDS)):
+                yield Training(name, layer, rate, seed, optimiser)
 
 
 def train(training: Training, data: ArchiveSet) -> float:
