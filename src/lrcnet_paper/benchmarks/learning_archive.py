@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 import lrcnet
-from lrcnet.benchmarks.measure import Measurement
+from lrcnet.benchmarks.measure import Measurement, threads
 from lrcnet_paper import archive_sets
 from lrcnet_paper.archive_sets import ArchiveSet, Sequences
 
@@ -136,13 +136,9 @@ def measure() -> list[Measurement]:
     results = _read_record()
     missing = [training for training in plan(sets) if training not in results]
     loaded = {name: archive_sets.load(name) for name in sets}
-    threads = torch.get_num_threads()
     # The networks are too small to share among several threads.
-    torch.set_num_threads(1)
-    try:
+    with threads(1):
         _run(missing, loaded, results)
-    finally:
-        torch.set_num_threads(threads)
     from lrcnet_paper.benchmarks.learning_curves import draw
 
     draw(results, PICTURE)
