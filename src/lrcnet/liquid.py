@@ -291,8 +291,11 @@ class LiquidParameters(Constrained):
         # Not by attributes, as above.
         stored: Mapping[str, Any] = self._parameters
         if scaled or self.parametrisation == "ab":
-            return Circuit._make([stored[name] for name in Circuit._fields] if compiling() else _all_letters(stored))
-        return Circuit(*self.slopes_and_offsets(), *[stored[name] for name in _FIELDS_AFTER_B])
+            try:
+                return Circuit._make([stored[name] for name in Circuit._fields] if compiling() else _all_letters(stored))
+            except KeyError:  # A parameter was replaced by a tensor, as pruning and MAML do.
+                return Circuit._make([getattr(self, name) for name in Circuit._fields])
+        return Circuit(*self.slopes_and_offsets(), *[getattr(self, name) for name in _FIELDS_AFTER_B])
 
     @torch.no_grad()
     def circuit(self) -> dict[str, Tensor | None]:

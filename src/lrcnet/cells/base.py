@@ -69,6 +69,7 @@ class Cell(Unscriptable, nn.Module, ABC):
         nothing else.
         """
         if self._recorded is None:
+            self._recompute_parameters()
             return self._scan(x, h, dt, batch_major)
         self._recorded.append(self.scan_with_gates(x, h, dt, batch_major=batch_major))
         return self._recorded[-1][0]
@@ -81,6 +82,7 @@ class Cell(Unscriptable, nn.Module, ABC):
 
         The gates of step t are those that it starts with: at the state before it and its own input.
         """
+        self._recompute_parameters()
         return self._scan_with_gates(x, h, dt, batch_major)
 
     @final
@@ -164,6 +166,17 @@ class Cell(Unscriptable, nn.Module, ABC):
             return self.advance(values, own, h, dt)
 
         return step
+
+    def _recompute_parameters(self) -> None:
+        """Run the hooks by which torch's pruning and its older weight_norm and spectral_norm compute a parameter.
+
+        A layer calls its cells' methods, not the cells themselves, so that torch does not run their hooks.
+        """
+        hooks = self._forward_pre_hooks
+        if hooks:
+            for hook in hooks.values():
+                if hasattr(hook, "compute_weight") or hasattr(hook, "apply_mask"):
+                    hook(self, ())
 
     def _in_batch(
         self,
@@ -273,6 +286,7 @@ class ODECell(Cell):
     @final
     def derivative(self, x: Tensor, h: Tensor) -> Tensor:
         """Return dh/dt at states h (B, m) or (m,) under inputs x (B, n) or (n,)."""
+        self._recompute_parameters()
 
         def slope(x: Tensor, h: Tensor, _: float | Tensor) -> Tensor:
             values = self.values()

@@ -82,7 +82,7 @@ def load_last(folder: Path, network: nn.Module, optimiser: Optimizer) -> Progres
     reasons = []
     for path in paths:
         try:
-            content = _read(path)
+            content = read_checkpoint(path)
             network.load_state_dict(content["model"])
             optimiser.load_state_dict(content["optimizer"])
             progress = Progress(content["done"], content["history"], content["seconds"], content["best"])
@@ -107,14 +107,19 @@ def load_best(folder: Path, network: nn.Module) -> None:
     """
     path = folder / BEST
     try:
-        network.load_state_dict(_read(path)["model"])
+        network.load_state_dict(read_checkpoint(path)["model"])
     except READ_ERRORS as error:
         raise RuntimeError(
             f"the best weights in {path} cannot be read ({_first_line(error)}); delete the folder to train again"
         ) from error
 
 
-def _read(path: Path) -> dict[str, Any]:
+def read_checkpoint(path: Path) -> dict[str, Any]:
+    """Read the content of a checkpoint after verifying its checksums; no code in it is run.
+
+    Raises:
+        One of `READ_ERRORS`, for a file that is damaged or no checkpoint.
+    """
     # torch.load does not verify the archive's checksums, so a flipped bit would go unnoticed.
     with zipfile.ZipFile(path) as archive:
         damaged = archive.testzip()
