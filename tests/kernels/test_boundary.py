@@ -93,7 +93,9 @@ def test_zeros_without_memory_are_zeros() -> None:
     expected = torch.autograd.grad(output, list(layer.parameters()), torch.zeros_like(output), retain_graph=True)
     assert all(
         torch.equal(one, other)
-        for one, other in zip(torch.autograd.grad(output, list(layer.parameters()), zeros(output)), expected, strict=True)
+        for one, other in zip(
+            torch.autograd.grad(output, list(layer.parameters()), zeros(output)), expected, strict=True
+        )
     )
 
 
@@ -130,7 +132,7 @@ def test_the_operator_refuses_switches_that_it_does_not_know(unknown: dict[str, 
 def test_the_operator_refuses_other_dtypes(dtype: torch.dtype) -> None:
     with pytest.raises(ValueError, match="x must be float32 or float64"):
         torch.ops.lrcnet.scan(*flat(x=torch.ones(5, 2, 3, dtype=dtype)), False)
-    with pytest.raises(ValueError, match="g must be torch.float32"):
+    with pytest.raises(ValueError, match=r"g must be torch\.float32"):
         torch.ops.lrcnet.scan(*flat(g=torch.ones(7, 4, dtype=dtype)), False)
 
 
@@ -188,7 +190,7 @@ def test_a_parameter_whose_storage_was_freed_is_an_error(training: bool) -> None
     layer(x)
     layer.cells[0].k.untyped_storage().resize_(0)
     with torch.set_grad_enabled(training):
-        with pytest.raises(ValueError, match="k must have|k have no memory"):
+        with pytest.raises(ValueError, match=r"k must have|k have no memory"):
             layer(x)
         with pytest.raises(ValueError, match="k have no memory"):
             layer.step(x[0])

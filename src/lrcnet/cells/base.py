@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from numbers import Real
+from threading import get_ident
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -44,8 +45,8 @@ class Cell(Unscriptable, nn.Module, ABC):
     # neurons would need memory for all of them.
     terms_of_all_steps: bool = True
     negative_dt: str = "error"
-    # Filled by `scan` while `record_gates` is active.
-    _recorded: "list[tuple[Tensor, GatesByName]] | None" = None
+    # Filled by `scan` while `record_gates` is active, for each thread on its own: others may run the same cell.
+    _recorded: "dict[int, list[tuple[Tensor, GatesByName]]] | None" = None
 
     @final  # type: ignore[misc]  # nn.Module declares forward as an attribute.
     def forward(self, x: Tensor, h: Tensor | None = None, dt: float | Tensor | None = None) -> Tensor:
@@ -68,11 +69,12 @@ class Cell(Unscriptable, nn.Module, ABC):
         `batch_major` says that the caller keeps samples together in memory; it changes the strides of the answer,
         nothing else.
         """
-        if self._recorded is None:
+        runs = self._recorded.get(get_ident()) if self._recorded else None
+        if runs is None:
             self._recompute_parameters()
             return self._scan(x, h, dt, batch_major)
-        self._recorded.append(self.scan_with_gates(x, h, dt, batch_major=batch_major))
-        return self._recorded[-1][0]
+        runs.append(self.scan_with_gates(x, h, dt, batch_major=batch_major))
+        return runs[-1][0]
 
     @final
     def scan_with_gates(
@@ -88,7 +90,7 @@ class Cell(Unscriptable, nn.Module, ABC):
     @final
     @contextmanager
     def record_gates(self) -> Iterator[list[tuple[Tensor, GatesByName]]]:
-        """Record the states and gates of every `scan` of this cell in a list, as long as the context lasts.
+        """Record the states and gates of every `scan` of this cell by this thread, as long as the context lasts.
 
         >>> layer = lrcnet.LRCU(3, 5)
         >>> with layer.cells[0].record_gates() as runs:
@@ -97,11 +99,16 @@ class Cell(Unscriptable, nn.Module, ABC):
         >>> bool((states == output).all()), gates["elastance"].shape
         (True, torch.Size([7, 2, 5]))
         """
-        before, self._recorded = self._recorded, []
+        by_thread: dict[int, list[tuple[Tensor, GatesByName]]] = self.__dict__.setdefault("_recorded", {})
+        me = get_ident()
+        before, by_thread[me] = by_thread.get(me), []
         try:
-            yield self._recorded
+            yield by_thread[me]
         finally:
-            self._recorded = before
+            if before is None:
+                del by_thread[me]
+            else:
+                by_thread[me] = before
 
     @abstractmethod
     def values(self) -> Any:

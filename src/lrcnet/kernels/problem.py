@@ -128,9 +128,7 @@ class Arguments:
         return (second, first) if self.batch_first else (first, second)
 
 
-def model_arguments(
-    circuit: Circuit, switches: Switches, x: Tensor, inputs: int, units: int
-) -> tuple[int, ...] | None:
+def model_arguments(circuit: Circuit, switches: Switches, x: Tensor, inputs: int, units: int) -> tuple[int, ...] | None:
     """Return the arguments that describe the network: switches, units, sizes, addresses of its letters.
 
     C reads from these addresses: a wrong size must not get any further than this. None if a letter is not as it must
@@ -171,9 +169,9 @@ def _plan(switches: Switches) -> tuple[tuple[int, ...], Callable[..., tuple[int,
     """
     if switches.solver not in SOLVER_CODES or switches.elastance not in ELASTANCE_CODES or switches.unfolds < 1:
         raise ValueError(
-            f"a kernel needs a solver in {', '.join(SOLVER_CODES)}, an elastance in {', '.join(ELASTANCE_CODES)} and at "
-            f"least 1 unfolding, but was given {switches.solver!r}, {switches.elastance!r} and {switches.unfolds}; pass "
-            "such values"
+            f"a kernel needs a solver in {', '.join(SOLVER_CODES)}, an elastance in {', '.join(ELASTANCE_CODES)} and "
+            f"unfolds of at least 1, but was given {switches.solver!r}, {switches.elastance!r} and {switches.unfolds}; "
+            "pass such values"
         )
     shapes = {"J m": "matrix", "m": "vector", "n": "channels"}
     checks, addresses = [], []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import os
 import pickle
@@ -60,13 +61,20 @@ def save_last(folder: Path, network: nn.Module, optimiser: Optimizer, progress: 
         link.unlink(missing_ok=True)
         os.link(last, link)
         os.replace(link, folder / PREVIOUS)
-    write_atomically(last, lambda file: torch.save(content, file))
+    _write(last, content)
 
 
 def save_best(folder: Path, network: nn.Module, done: int) -> None:
     """Write the weights of the best epoch so far."""
     content = {"format": FORMAT, "model": network.state_dict(), "done": done}
-    write_atomically(folder / BEST, lambda file: torch.save(content, file))
+    _write(folder / BEST, content)
+
+
+def _write(path: Path, content: dict[str, Any]) -> None:
+    # In memory first: on a full disk, torch.save reports a position in the file instead of the system's error.
+    buffer = io.BytesIO()
+    torch.save(content, buffer)
+    write_atomically(path, lambda file: file.write(buffer.getbuffer()))
 
 
 def load_last(folder: Path, network: nn.Module, optimiser: Optimizer) -> Progress:
