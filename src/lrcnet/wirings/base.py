@@ -6,14 +6,14 @@ import copy
 import json
 import warnings
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from lrcnet.errors import UnreachableNeuronWarning, positive_size
 
-Matrix = npt.NDArray[np.int32]
+# Not numpy.typing.NDArray: importing it would load more of NumPy than a layer needs.
+Matrix: TypeAlias = np.ndarray[Any, np.dtype[np.int32]]
 
 
 class Wiring:
@@ -91,8 +91,8 @@ class Wiring:
         if self.input_dim is not None:
             if self.input_dim != input_size:
                 raise ValueError(
-                    f"this wiring was built for {self.input_dim} inputs, but there are {input_size}; make a new wiring, "
-                    "or pass one that is not built yet"
+                    f"this wiring was built for {self.input_dim} inputs, but there are {input_size}; make a new one, or "
+                    "pass one that is not built yet"
                 )
             return
         self.set_input_dim(input_size)
