@@ -239,11 +239,13 @@ class ContinuousLayer(RecurrentLayer):
 
 def _check_scale(given: object) -> float | str:
     """Return a time scale if it is "auto" or a number above 0."""
-    if given == AUTO:
+    if isinstance(given, str) and given == AUTO:
         return AUTO
     number = read_number(given)
     if number is None:
-        raise TypeError(f"time_scale must be a number above 0 or 'auto', but is {given!r}; pass one of these")
+        raise TypeError(
+            f"time_scale must be a number above 0 or 'auto', but is {describe_kind(given)}; pass one of these"
+        )
     if not 0 < number < math.inf:
         raise ValueError(
             f"time_scale must be a finite number above 0, but is {given}; pass the length of a typical gap"

@@ -194,7 +194,7 @@ TARGETS: dict[str, Target] = {
     "calibrate": Target(lambda x: lrcnet.LRCU(3, 4).calibrate(x), lambda: {"x": torch.randn(20, 2, 3)}),
     "calibrate time": Target(lambda dt: lrcnet.LRCU(3, 4).calibrate_time(dt), lambda: {"dt": torch.rand(4, 2)}),
     "project": Target(lambda module: lrcnet.project_(module), lambda: {"module": lrcnet.LRCU(3, 4)}),
-    "find rate": Target(_find_rate, lambda: {"low": 1e-4, "high": 1e-1, "steps": 5}),
+    "find rate": Target(_find_rate, lambda: {"low": 1e-4, "high": 1e-1, "steps": 10}),
     "roll out": Target(
         _roll_out,
         lambda: {

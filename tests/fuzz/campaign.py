@@ -7,6 +7,7 @@ printed; the same seed gives the same attacks. `--endless` repeats with new seed
 """
 
 import argparse
+import itertools
 import json
 import logging
 import os
@@ -15,13 +16,14 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.fuzz.outcomes import BAD, KINDS, Outcome, watch
 
 ROOT = Path(__file__).parents[2]
 # Attacks per process: a crash loses the count of the process's other attacks, which are then done again.
-CHUNK = 250
+CHUNK = 500
 # Seconds that one attack may take on a busy machine.
 PATIENCE = 120
 CRASH, HANG = "crash", "hang"
@@ -123,16 +125,18 @@ def _wait(child: "subprocess.Popen[str]", log: Path) -> bool:
     return False
 
 
-def run_target(target: str, cases: int, seed_number: int) -> tuple[Counter[str], list[str]]:
-    """Run at least a number of attacks of one kind."""
+def run_target(target: str, cases: int, seed_number: int, jobs: int = 1) -> tuple[Counter[str], list[str]]:
+    """Run at least a number of attacks of one kind, in `jobs` processes at a time."""
     counts: Counter[str] = Counter()
     details: list[str] = []
-    number = seed_number
-    while counts.total() < cases:
-        more, bad = run_chunk(target, min(CHUNK, cases - counts.total()), number)
-        counts += more
-        details += bad
-        number += 1
+    seeds = itertools.count(seed_number)
+    with ThreadPoolExecutor(jobs) as pool:
+        # A second round only if a process ended early.
+        while (left := cases - counts.total()) > 0:
+            sizes = [min(CHUNK, left - done) for done in range(0, left, CHUNK)]
+            for more, bad in pool.map(run_chunk, [target] * len(sizes), sizes, itertools.islice(seeds, len(sizes))):
+                counts += more
+                details += bad
     return counts, details
 
 
@@ -170,6 +174,7 @@ def main(arguments: list[str]) -> int:
     for target, number in TARGETS.items():
         parser.add_argument(f"--{target}", type=int, default=number, help=f"number of attacks (default: {number})")
     parser.add_argument("--seed", type=int, default=None, help="seed of the attacks (default: the time)")
+    parser.add_argument("--jobs", type=int, default=2, help="processes at a time (default: 2)")
     parser.add_argument("--endless", action="store_true", help="repetition with new seeds until interrupted")
     given = parser.parse_args(arguments)
     seed_number = int(time.time()) if given.seed is None else given.seed
@@ -179,7 +184,7 @@ def main(arguments: list[str]) -> int:
         while True:
             for target in TARGETS:
                 if getattr(given, target):
-                    counts, details = run_target(target, getattr(given, target), seed_number)
+                    counts, details = run_target(target, getattr(given, target), seed_number, given.jobs)
                     rows[target] = rows.get(target, Counter()) + counts
                     for detail in details:
                         print(detail, flush=True)

@@ -76,9 +76,7 @@ CASES = st.builds(
 def shape_as(form: str, values: Tensor) -> Tensor:
     """Return a tensor of equal values with other strides or lazy bits; zeros for "zero tensor", equal rows expanded."""
     if form == "transposed":
-        return (
-            values.t().contiguous().t() if values.dim() == 2 else values.transpose(0, -1).contiguous().transpose(0, -1)
-        )
+        return values.transpose(0, -1).contiguous().transpose(0, -1)
     if form == "every second":
         return torch.stack([values, torch.full_like(values, torch.nan)], -1).flatten(-2)[..., ::2]
     if form == "expanded" and values.shape[:1].numel():
@@ -167,6 +165,7 @@ def _pack(case: KernelCase, call: _Call, *, as_given: bool) -> tuple[Any, Any]:
     batch = call.x.shape[0 if case.batch_first else 1]
     steps = call.x.shape[1 if case.batch_first else 0]
     lengths = torch.randint(1, steps + 1, (batch,), generator=torch.Generator().manual_seed(case.seed))
+    lengths[:1] = steps  # The padded form of dt is as long as the longest sequence.
     ordered = case.packing == "sorted"
     if ordered:
         lengths = lengths.sort(descending=True).values
@@ -192,8 +191,6 @@ def _run(case: KernelCase, layer: Any, call: _Call, *, as_given: bool) -> dict[s
     direction = call.direction
     if isinstance(output, PackedSequence):
         output, _ = pad_packed_sequence(output, batch_first=case.batch_first)
-        # The longest drawn length may be shorter than the padded input.
-        direction = direction[:, : output.shape[1]] if case.batch_first else direction[: output.shape[0]]
     given = {**leaves, **dict(layer.named_parameters())}
     if not output.requires_grad:  # No step was taken.
         return {"output": output, "last": last.detach()}

@@ -42,6 +42,9 @@ def is_clear(error: BaseException) -> bool:
         part in str(error) for part in ("unexpected keyword", "required positional", "positional argument")
     )
     speaks = len(str(error).split()) >= 4
+    # The system's own sentence about a file, such as "Permission denied: 'page.html'".
+    if isinstance(error, OSError) and error.filename is not None:
+        return True
     # The kernel's own refusal, and torch.jit's or torch.func's, come as RuntimeError with the reasons.
     kinds = (*_CLEAR, RuntimeError) if ours and raised_here else _CLEAR
     return isinstance(error, kinds) and ((ours and raised_here and speaks) or wrong_call)

@@ -234,7 +234,7 @@ def test_correlation_with_nan_is_an_error() -> None:
 
 @pytest.mark.parametrize("counts", [(2 * 10**7, 5), (-1, 5), (1, 10**8)])
 def test_splits_of_roads_never_overlap(counts: tuple[int, int]) -> None:
-    with pytest.raises(ValueError, match="count must be at (most|least)"):
+    with pytest.raises(ValueError, match=r"count must be at (most|least)"):
         split_roads(*counts)
 
 
