@@ -10,3 +10,7 @@ PER_SAMPLE_DT = 1e-10
 ADAPTIVE = 1e-6
 # The measured order of convergence of a solver.
 ORDER = 0.2
+# Random calls against the float64 loop, relative to the largest value: fuzzing looks for wrong numbers, such as a sign
+# or another sample's gap; rounding is judged by the tests of the kernels. Gradients are sums over samples and steps.
+FUZZ_FLOAT32 = 2e-4
+FUZZ_FLOAT64 = 1e-10

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence
 
 from lrcnet.cells.base import ODECell, read_number
-from lrcnet.errors import FirstGapWarning, StabilityWarning
+from lrcnet.errors import FirstGapWarning, StabilityWarning, check_flag, describe_kind
 from lrcnet.recurrent_layer import RecurrentLayer, keyword_only
 from lrcnet.sequence import Sequences
 from lrcnet.tracing import values_are_readable
@@ -50,7 +50,8 @@ class ContinuousLayer(RecurrentLayer):
     ) -> None:
         super().__init__(*arguments, time_feature=time_feature, **options)
         self._given_scale = _check_scale(time_scale)
-        self.fill_first_gap = bool(fill_first_gap)
+        self.fill_first_gap = check_flag("fill_first_gap", fill_first_gap)
+        check_flag("time_warnings", time_warnings)
         self.register_buffer("time_unit", None)
         self._reset_time_scale()
         watches = time_warnings and not self.time_feature
@@ -91,7 +92,13 @@ class ContinuousLayer(RecurrentLayer):
         >>> layer.calibrate_time(torch.tensor([[0.0, 3600.0, 1800.0, 7200.0]]))
         3600.0
         """
-        gaps = dt.data if isinstance(dt, PackedSequence) else torch.as_tensor(dt)
+        try:
+            gaps = dt.data if isinstance(dt, PackedSequence) else torch.as_tensor(dt)
+            gaps = gaps if gaps.is_floating_point() else gaps.double()
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise TypeError(
+                f"dt must be numbers, but is {describe_kind(dt)}; pass the gaps between readings"
+            ) from error
         gaps = gaps[(gaps > 0) & gaps.isfinite()]
         if not gaps.numel():
             raise ValueError(
@@ -232,11 +239,13 @@ class ContinuousLayer(RecurrentLayer):
 
 def _check_scale(given: object) -> float | str:
     """Return a time scale if it is "auto" or a number above 0."""
-    if given == AUTO:
+    if isinstance(given, str) and given == AUTO:
         return AUTO
     number = read_number(given)
     if number is None:
-        raise TypeError(f"time_scale must be a number above 0 or 'auto', but is {given!r}; pass one of these")
+        raise TypeError(
+            f"time_scale must be a number above 0 or 'auto', but is {describe_kind(given)}; pass one of these"
+        )
     if not 0 < number < math.inf:
         raise ValueError(
             f"time_scale must be a finite number above 0, but is {given}; pass the length of a typical gap"

@@ -19,6 +19,7 @@ from lrcnet.cells import CTRNNCell, GRUODECell, LRCCell, LRCUCell, LTCCell, MGUC
 from lrcnet.cells.gated import with_time
 from lrcnet.cells.liquid import LiquidCell
 from lrcnet.continuous_layer import ContinuousLayer
+from lrcnet.errors import check_flag, positive_size
 from lrcnet.liquid import count_units
 from lrcnet.options import GatedOptions, LiquidOptions, ODEOptions
 from lrcnet.recurrent_layer import RecurrentLayer
@@ -224,7 +225,9 @@ class LiquidLayer(ContinuousLayer):
         return None if new is None else (cell.read_out(new[0]), new)
 
     def _cell(self, layer: int, reverse: bool) -> LiquidCell:
-        if not 0 <= layer < self.num_layers:
+        positive_size("layer", layer, least=0)
+        check_flag("reverse", reverse)
+        if layer >= self.num_layers:
             raise ValueError(f"layer must be from 0 to {self.num_layers - 1}, but is {layer}")
         if reverse and not self.bidirectional:
             raise ValueError("reverse=True needs a bidirectional layer, but this one is not; leave reverse out")

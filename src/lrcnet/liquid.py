@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from lrcnet.circuit import ELASTANCES, LETTERS, SYNAPTIC_LETTERS, Circuit, Elastance, Switches
 from lrcnet.constraints import CONSTRAINTS, Constrained, nonnegative, raw_from_value
-from lrcnet.errors import one_of, positive_size
+from lrcnet.errors import check_flag, check_placement, describe_kind, one_of, positive_size
 from lrcnet.initial_values import INITS, Draw, wire_values
 from lrcnet.tracing import compiling
 from lrcnet.units import convert_units
@@ -248,6 +248,9 @@ class LiquidParameters(Constrained):
         self.constraint = one_of("constraint", constraint, CONSTRAINTS)
         self.init = one_of("init", init, INITS)
         options = {"bias": bias, "input_map": input_map, "output_map": output_map}
+        for name, flag in options.items():
+            check_flag(name, flag)
+        check_placement(device, dtype)
         switches = Switches(elastance=elastance)
         # A raw softplus value must not be mistaken for a conductance when a state_dict is carried over, nor sigma and
         # mu for a and b: they have names of their own.
@@ -377,7 +380,12 @@ class LiquidParameters(Constrained):
         mask = self._read_mask()
         new: dict[str, Tensor] = {}
         for name, value in given.items():
-            value = torch.as_tensor(value).detach().to(device=like.device, dtype=like.dtype)
+            try:
+                value = torch.as_tensor(value).detach().to(device=like.device, dtype=like.dtype)
+            except (TypeError, ValueError, RuntimeError, NotImplementedError) as error:
+                raise TypeError(f"{name} must be a tensor, but is {describe_kind(value)}; pass its values") from error
+            if value.is_sparse:
+                raise TypeError(f"{name} must be a dense tensor, but is sparse; call to_dense() on it")
             if value.shape != expected[name]:
                 raise ValueError(
                     f"{name} must have shape {expected[name]}, but has {tuple(value.shape)}; rows are the "

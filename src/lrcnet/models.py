@@ -5,12 +5,14 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from lrcnet.errors import check_kind, positive_size
+
 EMBEDDING_RANGE = 0.05
 
 
 def dense(width: int, outputs: int) -> nn.Linear:
     """Return a linear read-out with Glorot-uniform weights and zero bias, as in the authors' release."""
-    layer = nn.Linear(width, outputs)
+    layer = nn.Linear(positive_size("width", width), positive_size("classes", outputs))
     nn.init.xavier_uniform_(layer.weight)
     nn.init.zeros_(layer.bias)
     return layer
@@ -30,6 +32,7 @@ class Tagger(nn.Module):
 
     def __init__(self, layer: nn.Module, width: int, classes: int) -> None:
         super().__init__()
+        check_kind("layer", layer, nn.Module, "a module")
         self.layer = layer
         self.head = dense(width, classes)
 
@@ -59,8 +62,10 @@ class Classifier(nn.Module):
 
     def __init__(self, layer: nn.Module, width: int, classes: int, *, vocabulary: int = 0, embedding: int = 0) -> None:
         super().__init__()
+        check_kind("layer", layer, nn.Module, "a module")
         self.embedding = None
-        if vocabulary:
+        if positive_size("vocabulary", vocabulary, least=0):
+            positive_size("embedding", embedding)
             weight = torch.empty(vocabulary, embedding).uniform_(-EMBEDDING_RANGE, EMBEDDING_RANGE)
             self.embedding = nn.Embedding(vocabulary, embedding, _weight=weight)
         self.layer = layer

@@ -14,9 +14,9 @@ from torch.nn.functional import linear
 from lrcnet.cells import LRCCell, LTCCell, STCCell
 from lrcnet.cells.base import read_number
 from lrcnet.constraints import Constraint
-from lrcnet.errors import DivergenceError, one_of, positive_size
+from lrcnet.errors import DivergenceError, check_flag, check_kind, describe_kind, one_of, positive_size
 from lrcnet.initial_values import Init
-from lrcnet.liquid import Elastance, Parametrisation
+from lrcnet.liquid import ELASTANCES, Elastance, Parametrisation
 from lrcnet.options import BackendChoice
 from lrcnet.parallel_adjoint import LARGEST_STATE, roll_out
 from lrcnet.solvers import FIELD_SOLVERS, FieldSolverName, VectorField, solve
@@ -34,7 +34,8 @@ class MLPField(nn.Module):
 
     def __init__(self, size: int, hidden: tuple[int, ...] = (32, 32)) -> None:
         super().__init__()
-        sizes = [positive_size("size", size), *hidden, size]
+        check_kind("hidden", hidden, (tuple, list), "a tuple of sizes")
+        sizes = [positive_size("size", size), *(positive_size("hidden", one) for one in hidden), size]
         layers: list[nn.Module] = []
         for before, after in pairwise(sizes):
             layers += [nn.Linear(before, after), nn.Tanh()]
@@ -97,9 +98,11 @@ class LRCField(nn.Module):
         backend: BackendChoice = "auto",
     ) -> None:
         super().__init__()
+        one_of("elastance", elastance, ELASTANCES)
+        check_flag("saturated", saturated)
         if not saturated and elastance != "none":
             raise ValueError(f"an unsaturated field is an LTC and has elastance 'none', but was given {elastance!r}")
-        self.into = nn.Linear(positive_size("size", size), units)
+        self.into = nn.Linear(positive_size("size", size), positive_size("units", units))
         self.out = nn.Linear(units, size)
         cell = LRCCell if elastance != "none" else STCCell if saturated else LTCCell
         self.liquid = cell(
@@ -156,6 +159,10 @@ class NeuralODE(nn.Module):
         backend: Literal["auto", "reference"] = "auto",
     ) -> None:
         super().__init__()
+        if not callable(field):
+            raise TypeError(
+                f"field must be called as field(t, y), but is {describe_kind(field)}; pass a function or module"
+            )
         self.field = field
         self.solver = one_of("solver of a Neural ODE", solver, FIELD_SOLVERS)
         self.relative_tolerance = _check_tolerance("relative_tolerance", relative_tolerance)

@@ -14,7 +14,7 @@ from torch.nn.utils.rnn import PackedSequence
 
 from lrcnet.cells.base import Cell
 from lrcnet.cells.gated import no_time, with_time
-from lrcnet.errors import positive_size
+from lrcnet.errors import check_flag, check_placement, positive_size
 from lrcnet.sequence import (
     Dt,
     Sequences,
@@ -89,11 +89,14 @@ class RecurrentLayer(Unscriptable, nn.Module):
         self.input_size = positive_size("input_size", input_size)
         self.hidden_size = positive_size("hidden_size", hidden_size)
         self.num_layers = positive_size("num_layers", num_layers)
+        check_placement(device, dtype)
+        for name, flag in (("bias", bias), ("batch_first", batch_first), ("bidirectional", bidirectional)):
+            check_flag(name, flag)
         self.bias = bias
         self.batch_first = batch_first
         self.dropout = check_dropout(dropout, num_layers)
         self.bidirectional = bidirectional
-        self.time_feature = bool(options.pop("time_feature", False))
+        self.time_feature = check_flag("time_feature", options.pop("time_feature", False))
         directions = 2 if bidirectional else 1
         self.cells = nn.ModuleList()
         size = input_size + self.time_feature

@@ -174,6 +174,8 @@ def _read_packed(
 
 def _check_features(owner: str, x: Tensor, features: int, like: Tensor) -> None:
     check_like(owner, "the input", x, like)
+    if x.is_sparse:
+        raise ValueError(f"{owner} expects a dense input, but it is sparse; call to_dense() on it")
     if x.shape[-1] != features:
         raise ValueError(
             f"{owner} expects {features} features in the last dimension of its input, but it has {x.shape[-1]} (shape "

@@ -219,7 +219,7 @@ def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(Path, "open", full)
     with pytest.raises(OSError, match="No space left on device"):
-        save_best(tmp_path, torch.nn.Linear(100, 100), 1)
+        save_best(tmp_path, torch.nn.Linear(300, 300), 1)
 
 
 def test_samples_cannot_be_mixed_by_an_option() -> None:
@@ -234,7 +234,7 @@ def test_correlation_with_nan_is_an_error() -> None:
 
 @pytest.mark.parametrize("counts", [(2 * 10**7, 5), (-1, 5), (1, 10**8)])
 def test_splits_of_roads_never_overlap(counts: tuple[int, int]) -> None:
-    with pytest.raises(ValueError, match="count must be from 0 to"):
+    with pytest.raises(ValueError, match=r"count must be at (most|least)"):
         split_roads(*counts)
 
 

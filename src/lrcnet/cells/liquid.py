@@ -75,7 +75,9 @@ class LiquidCell(LiquidParameters, ODECell):
         super().__init__(
             input_size,
             hidden_size,
-            elastance=one_of(f"elastance of {name}", elastance or self.elastances[0], self.elastances),
+            elastance=one_of(
+                f"elastance of {name}", self.elastances[0] if elastance is None else elastance, self.elastances
+            ),
             bias=bias,
             input_map=input_map,
             output_map=output_map,
@@ -87,7 +89,7 @@ class LiquidCell(LiquidParameters, ODECell):
             dtype=dtype,
         )
         self.maps_output = output_map
-        solver = one_of(f"solver of {name}", solver or self.solvers[0], self.solvers)
+        solver = one_of(f"solver of {name}", self.solvers[0] if solver is None else solver, self.solvers)
         self.set_solver(solver, self.default_unfolds if unfolds is None else unfolds, negative_dt)
         self.backend = one_of("backend", backend, kernels.CHOICES)
 

@@ -125,7 +125,7 @@ def open_recording(folder: FolderPath) -> DriveRecording:
         frames = np.load(source / "frames.npy", mmap_mode="r", allow_pickle=False)
         with np.load(source / "labels.npz", allow_pickle=False) as labels:
             arrays = {name: labels[name] for name in (*NUMBERS, "season", "road", "starts")}
-    except (ValueError, KeyError, EOFError, OSError, zipfile.BadZipFile, zlib.error) as error:
+    except (ValueError, KeyError, EOFError, OSError, NotImplementedError, zipfile.BadZipFile, zlib.error) as error:
         raise ValueError(
             f"{source.name} must hold frames.npy and labels.npz of a recording ({error}); make it again"
         ) from error

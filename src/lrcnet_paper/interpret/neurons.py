@@ -11,6 +11,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from lrcnet.errors import check_kind
 from lrcnet_paper.driving import ARRIVED, Drivable, PolicyStep, drive
 from lrcnet_paper.models.policy import Policy
 
@@ -99,6 +100,12 @@ def correlation(activity: Tensor, signal: Tensor) -> Tensor:
         >>> correlation(torch.tensor([[1.0, 2.0], [2.0, 1.0], [3.0, 0.0]]), torch.tensor([0.0, 1.0, 2.0]))
         tensor([ 1., -1.])
     """
+    for name, values, axes in (("activity", activity, 2), ("signal", signal, 1)):
+        check_kind(name, values, Tensor, "a tensor")
+        if values.dim() != axes or values.is_complex():
+            raise ValueError(
+                f"{name} must be real and have {axes} dimension(s), but is {values.dtype} with {values.dim()}"
+            )
     if len(activity) != len(signal) or len(signal) < 2:
         raise ValueError(
             f"activity and signal must have the same number of time steps, at least two, but have {len(activity)} and "

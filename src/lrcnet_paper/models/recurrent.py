@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import nn
 
-from lrcnet.errors import one_of
+from lrcnet.errors import check_kind, one_of
 from lrcnet.layers import CTRNN, GRUODE, LRC, LRCU, LTC, MGU, STC
 from lrcnet.solvers import SOLVERS
 from lrcnet.torch_layers import GRU, LSTM
@@ -65,6 +65,7 @@ def parse_solver(text: str) -> tuple[str, int]:
     Raises:
         ValueError: if the string is not a known solver, a dash and a whole number of at least 1.
     """
+    check_kind("solver", text, str, "a name such as 'hybrid-6'")
     name, dash, count = text.rpartition("-")
     if not dash or not count.isdecimal() or int(count) < 1:
         raise ValueError(f"solver must be a name and a number of unfoldings, such as 'hybrid-6', but is {text!r}")

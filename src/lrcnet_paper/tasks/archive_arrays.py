@@ -147,6 +147,10 @@ def read_arrays(path: Path, names: tuple[str, ...]) -> dict[str, NDArray[Any]]:
     except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError, RuntimeError) as error:
         # A RuntimeError means that the archive is encrypted; RecursionError is one too.
         raise ValueError(f"{path.name} must be a complete .npz file and is not ({error}); get it again") from error
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        raise ValueError(f"{path.name} must be a complete .npz file and is not ({error}); get it again") from error
     except _MALFORMED as error:
         reason = str(error) or type(error).__name__
         raise ValueError(f"{path.name} must hold arrays of numbers and lists only and does not ({reason})") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import lzma
 import shutil
 import stat
@@ -92,12 +93,18 @@ def unpack(path: Path, scratch: Path) -> Iterator[Path]:
     try:
         try:
             (_unzip if zipfile.is_zipfile(path) else _untar)(path, folder)
-        except (tarfile.TarError, zipfile.BadZipFile, lzma.LZMAError, zlib.error, EOFError) as error:
+        # tarfile raises a TypeError for a gzip header that ends early.
+        except (tarfile.TarError, zipfile.BadZipFile, lzma.LZMAError, zlib.error, EOFError, TypeError) as error:
             raise ValueError(f"{path.name} must be a complete tar or zip archive and is not ({error})") from error
         except (RuntimeError, NotImplementedError) as error:  # zipfile's errors for encryption and rare compressions
             raise ValueError(f"{path.name} must be an archive that can be read without a password ({error})") from error
-        except (FileExistsError, NotADirectoryError) as error:
+        except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
             raise ValueError(f"{path.name} must name each file once; {error.filename!r} comes twice") from error
+        except OSError as error:
+            # An offset that lies outside the archive.
+            if error.filename is not None or error.errno != errno.EINVAL:
+                raise
+            raise ValueError(f"{path.name} must be a complete tar or zip archive and is not ({error})") from error
         yield folder
     finally:
         shutil.rmtree(staging)

@@ -19,6 +19,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from lrcnet.errors import positive_size
 from lrcnet_paper.training.atomic_files import remove_leftovers, write_json, write_text
 from lrcnet_paper.training.checkpoint import LAST, Row
 from lrcnet_paper.training.result import FILE_NAME as RESULT
@@ -91,7 +92,10 @@ def first_threads(folder: Path) -> int | None:
     path = folder / ENVIRONMENT
     if not path.exists():
         return None
-    return int(json.loads(path.read_text(encoding="utf-8"))["machine"]["threads"])
+    try:
+        return positive_size("threads", json.loads(path.read_text(encoding="utf-8"))["machine"]["threads"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} must name the threads of the run and does not ({error}); delete it") from error
 
 
 def write_tables(folder: Path, unit: str, history: Sequence[Row], seconds: Sequence[float]) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from typing import Any
 
-from lrcnet.errors import one_of, positive_size
+from lrcnet.errors import check_kind, one_of, positive_size
 from lrcnet_paper import tasks
 from lrcnet_paper.training.budgets import BUDGETS, CUSTOM
 from lrcnet_paper.training.change import Change
@@ -75,8 +76,11 @@ class RunSpec:
                 positive_size(name, getattr(self, name))
         for name in ("learning_rate", "clip"):
             value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise ValueError(f"{name} must be above 0, but is {value}")
+            if value is not None:
+                check_kind(name, value, (int, float), "a number")
+                if not 0 < value < math.inf:
+                    raise ValueError(f"{name} must be finite and above 0, but is {value}; pass such a number")
+        check_kind("options", self.options, Mapping, "a mapping of names to values")
         # Sorted, so that equal options give equal files.
         object.__setattr__(self, "options", dict(sorted(self.options.items())))
 
@@ -238,6 +242,7 @@ def parse_option(text: str) -> tuple[str, Option]:
     Raises:
         ValueError: if the text has another form.
     """
+    check_kind("--option", text, str, "a text NAME=VALUE")
     name, equals, value = text.partition("=")
     if not name or not equals:
         raise ValueError(f"--option must be NAME=VALUE, but is {text!r}")
