@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 import lrcnet
+from lrcnet.wirings import FullyConnected, Layered, Random, Wiring
 
 # Options beyond the defaults that deserve the laws too.
 EXTRA: dict[str, dict[str, Any]] = {
@@ -22,7 +23,13 @@ EXTRA: dict[str, dict[str, Any]] = {
     "lstm-timed": {"time_feature": True},
     "gru-timed": {"time_feature": True},
 }
-NAMES = [*lrcnet.CELLS, *EXTRA]
+# Wirings for a number of units; only the last has fewer motor neurons than units.
+WIRED: dict[str, Callable[[int], Wiring]] = {
+    "ltc-wired": lambda units: Random(units, sparsity_level=0.3),
+    "lrcu-wired": lambda units: FullyConnected(units, self_connections=False),
+    "lrc-layered": lambda units: Layered([units - 2, 1, 1]),
+}
+NAMES = [*lrcnet.CELLS, *EXTRA, *WIRED]
 ODE_NAMES = [name for name in NAMES if name.split("-")[0] not in ("mgu", "lstm", "gru") or name.startswith("gru-ode")]
 # Options of time, which layers have and their cells do not.
 LAYER_EXTRA: dict[str, dict[str, Any]] = {
@@ -39,16 +46,24 @@ def base_name(name: str) -> str:
     return next(known for known in ("gru-ode", name, name.split("-")[0]) if known in lrcnet.CELLS and known in name)
 
 
+def extra_options(name: str, hidden_size: int) -> dict[str, Any]:
+    return {"wiring": WIRED[name](hidden_size)} if name in WIRED else EXTRA.get(name, {})
+
+
+def output_size(name: str, hidden_size: int = 4) -> int:
+    return WIRED[name](hidden_size).output_size if name in WIRED else hidden_size
+
+
 def make_layer(name: str, input_size: int = 3, hidden_size: int = 4, **options: Any) -> Any:
     """Build a float64 layer on the plain loop, so that the laws test the equation and not one kernel."""
-    options = {"dtype": torch.float64, **EXTRA.get(name, {}), **LAYER_EXTRA.get(name, {}), **options}
+    options = {"dtype": torch.float64, **extra_options(name, hidden_size), **LAYER_EXTRA.get(name, {}), **options}
     if base_name(name) in ("ltc", "stc", "lrc", "lrcu"):
         options.setdefault("backend", "reference")
     return lrcnet.LAYERS[base_name(name)](input_size, hidden_size, **options)
 
 
 def make_cell(name: str, input_size: int = 3, hidden_size: int = 4, **options: Any) -> Any:
-    options = {"dtype": torch.float64, **EXTRA.get(name, {}), **options}
+    options = {"dtype": torch.float64, **extra_options(name, hidden_size), **options}
     return lrcnet.CELLS[base_name(name)](input_size, hidden_size, **options)
 
 
