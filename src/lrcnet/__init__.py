@@ -15,6 +15,7 @@ from lrcnet.version import __version__
 if TYPE_CHECKING:
     from lrcnet.cells import (
         CELLS,
+        CfCCell,
         CTRNNCell,
         GRUCell,
         GRUODECell,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from lrcnet.constraints import project_
     from lrcnet.environment import info
     from lrcnet.errors import DivergenceError, DivergenceWarning, FirstGapWarning, StabilityWarning, TimeWarning
-    from lrcnet.layers import CTRNN, GRUODE, LAYERS, LRC, LRCU, LTC, MGU, STC
+    from lrcnet.layers import CTRNN, GRUODE, LAYERS, LRC, LRCU, LTC, MGU, STC, CfC
     from lrcnet.neural_ode import LRCField, MLPField, NeuralODE
     from lrcnet.safe_loading import safe_globals
     from lrcnet.solvers import SOLVERS
@@ -49,6 +50,8 @@ __all__ = [
     "SOLVERS",
     "STC",
     "CTRNNCell",
+    "CfC",
+    "CfCCell",
     "DivergenceError",
     "DivergenceWarning",
     "FirstGapWarning",
@@ -76,12 +79,23 @@ __all__ = [
 _PUBLIC = {
     "cells": (
         "CELLS",
-        *("CTRNNCell", "GRUCell", "GRUODECell", "LRCCell", "LRCUCell", "LSTMCell", "LTCCell", "MGUCell", "STCCell"),
+        *(
+            "CTRNNCell",
+            "CfCCell",
+            "GRUCell",
+            "GRUODECell",
+            "LRCCell",
+            "LRCUCell",
+            "LSTMCell",
+            "LTCCell",
+            "MGUCell",
+            "STCCell",
+        ),
     ),
     "constraints": ("project_",),
     "environment": ("info",),
     "errors": ("DivergenceError", "DivergenceWarning", "FirstGapWarning", "StabilityWarning", "TimeWarning"),
-    "layers": ("CTRNN", "GRUODE", "LAYERS", "LRC", "LRCU", "LTC", "MGU", "STC"),
+    "layers": ("CTRNN", "GRUODE", "LAYERS", "LRC", "LRCU", "LTC", "MGU", "STC", "CfC"),
     "neural_ode": ("LRCField", "MLPField", "NeuralODE"),
     "safe_loading": ("safe_globals",),
     "solvers": ("SOLVERS",),

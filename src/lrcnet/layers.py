@@ -15,11 +15,11 @@ from torch.nn.utils.rnn import PackedSequence
 
 from lrcnet import first_call
 from lrcnet.calibration import calibrate_cells, set_learnable
-from lrcnet.cells import CTRNNCell, GRUODECell, LRCCell, LRCUCell, LTCCell, MGUCell, STCCell
+from lrcnet.cells import CfCCell, CTRNNCell, GRUODECell, LRCCell, LRCUCell, LTCCell, MGUCell, STCCell
 from lrcnet.cells.gated import with_time
 from lrcnet.cells.liquid import LiquidCell
 from lrcnet.continuous_layer import ContinuousLayer
-from lrcnet.options import GatedOptions, LiquidOptions, ODEOptions
+from lrcnet.options import CfCOptions, GatedOptions, LiquidOptions, ODEOptions
 from lrcnet.recurrent_layer import RecurrentLayer
 from lrcnet.sequence import Sequences, under_autocast
 from lrcnet.torch_layers import GRU, LSTM
@@ -33,6 +33,7 @@ __all__ = [
     "LTC",
     "MGU",
     "STC",
+    "CfC",
     "LiquidLayer",
     "ODELayer",
     "RecurrentLayer",
@@ -318,6 +319,31 @@ class GRUODE(ODELayer):
     cell_type = GRUODECell
 
 
+class CfC(ContinuousLayer):
+    """Closed-form continuous-time network: no solver, and any dt is stable.
+
+    >>> output, h_n = lrcnet.CfC(3, 5, batch_first=True)(torch.randn(2, 7, 3), dt=torch.rand(2, 7))
+    """
+
+    cell_type = CfCCell
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            input_size: int,
+            hidden_size: int,
+            num_layers: int = 1,
+            bias: bool = True,
+            batch_first: bool = False,
+            dropout: float = 0.0,
+            bidirectional: bool = False,
+            device: torch.device | str | None = None,
+            dtype: torch.dtype | None = None,
+            **options: Unpack[CfCOptions],
+        ) -> None: ...
+
+
 LAYERS: dict[str, type[RecurrentLayer] | type[LSTM] | type[GRU]] = {
     "ltc": LTC,
     "stc": STC,
@@ -328,5 +354,6 @@ LAYERS: dict[str, type[RecurrentLayer] | type[LSTM] | type[GRU]] = {
     "gru": GRU,
     "ctrnn": CTRNN,
     "gru-ode": GRUODE,
+    "cfc": CfC,
 }
 """Every sequence layer by name."""

@@ -8,6 +8,7 @@ the valid ones.
 
 from typing import Literal, TypedDict
 
+from lrcnet.cells.cfc_equation import CfCActivation, CfCMode
 from lrcnet.constraints import Constraint
 from lrcnet.initial_values import Init
 from lrcnet.liquid import Elastance, Parametrisation
@@ -49,6 +50,21 @@ class LiquidOptions(TypedDict, total=False):
     constraint: Constraint
     init: Init
     backend: BackendChoice
+    time_scale: TimeScale
+    time_feature: bool
+    fill_first_gap: bool
+    time_warnings: bool
+
+
+class CfCOptions(TypedDict, total=False):
+    """Options of CfC; see `CfCCell` and, for time, `ContinuousLayer`."""
+
+    mode: CfCMode
+    backbone_units: int
+    backbone_layers: int
+    backbone_dropout: float
+    activation: CfCActivation
+    negative_dt: NegativeDt
     time_scale: TimeScale
     time_feature: bool
     fill_first_gap: bool

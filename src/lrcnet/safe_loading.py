@@ -6,10 +6,10 @@ from types import ModuleType
 from torch import nn
 
 from lrcnet import cells, layers, models, neural_ode, recurrent_layer, torch_layers
-from lrcnet.cells import base, ctrnn, gated, gru_ode, liquid
+from lrcnet.cells import base, cfc, ctrnn, gated, gru_ode, liquid
 
 _MODULES: tuple[ModuleType, ...] = (
-    *(base, ctrnn, gated, gru_ode, liquid, cells),
+    *(base, cfc, ctrnn, gated, gru_ode, liquid, cells),
     *(recurrent_layer, torch_layers, layers, neural_ode, models),
 )
 
