@@ -21,18 +21,30 @@ EXTRA: dict[str, dict[str, Any]] = {
     "mgu-timed": {"time_feature": True},
     "lstm-timed": {"time_feature": True},
     "gru-timed": {"time_feature": True},
+    "cfc-pure": {"mode": "pure", "backbone_layers": 2, "backbone_units": 5},
+    "cfc-no_gate": {"mode": "no_gate", "backbone_layers": 0},
+    "cfc-silu": {"activation": "silu", "negative_dt": "clamp"},
 }
 NAMES = [*lrcnet.CELLS, *EXTRA]
-ODE_NAMES = [name for name in NAMES if name.split("-")[0] not in ("mgu", "lstm", "gru") or name.startswith("gru-ode")]
+# They take dt, but have no derivative: a step of 0 changes their state too.
+CFC_NAMES = [name for name in NAMES if name.startswith("cfc")]
+_GATED = ("mgu", "lstm", "gru")
+ODE_NAMES = [
+    name
+    for name in NAMES
+    if name not in CFC_NAMES and (name.split("-")[0] not in _GATED or name.startswith("gru-ode"))
+]
 # Options of time, which layers have and their cells do not.
 LAYER_EXTRA: dict[str, dict[str, Any]] = {
     "lrcu-scaled": {"time_scale": 0.8, "fill_first_gap": True},
     "gru-ode-scaled": {"time_scale": 2.5},
     "lrc-timed": {"time_feature": True, "time_scale": 3.0},
     "ctrnn-timed": {"time_feature": True},
+    "cfc-scaled": {"time_scale": 0.8, "fill_first_gap": True},
+    "cfc-timed": {"time_feature": True},
 }
 LAYER_NAMES = [*NAMES, *LAYER_EXTRA]
-TIMED_NAMES = [*ODE_NAMES, "mgu-timed", "lstm-timed", "gru-timed", *LAYER_EXTRA]
+TIMED_NAMES = [*ODE_NAMES, *CFC_NAMES, "mgu-timed", "lstm-timed", "gru-timed", *LAYER_EXTRA]
 
 
 def base_name(name: str) -> str:
@@ -44,11 +56,15 @@ def make_layer(name: str, input_size: int = 3, hidden_size: int = 4, **options: 
     options = {"dtype": torch.float64, **EXTRA.get(name, {}), **LAYER_EXTRA.get(name, {}), **options}
     if base_name(name) in ("ltc", "stc", "lrc", "lrcu"):
         options.setdefault("backend", "reference")
+    if base_name(name) == "cfc":
+        options.setdefault("backbone_units", 6)
     return lrcnet.LAYERS[base_name(name)](input_size, hidden_size, **options)
 
 
 def make_cell(name: str, input_size: int = 3, hidden_size: int = 4, **options: Any) -> Any:
     options = {"dtype": torch.float64, **EXTRA.get(name, {}), **options}
+    if base_name(name) == "cfc":
+        options.setdefault("backbone_units", 6)
     return lrcnet.CELLS[base_name(name)](input_size, hidden_size, **options)
 
 

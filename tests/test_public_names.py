@@ -15,6 +15,8 @@ PUBLIC = [
     "CELLS",
     "CTRNN",
     "CTRNNCell",
+    "CfC",
+    "CfCCell",
     "DivergenceError",
     "DivergenceWarning",
     "FirstGapWarning",

@@ -4,6 +4,7 @@
 Axes: T time, B batch, n inputs, m hidden units, W outputs of the first layer.
 """
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -105,9 +106,10 @@ class _Scan(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         saved, needs = ctx.saved_tensors, ctx.needs_input_grad[2:]
-        tensors, half_states, *others = saved[: ctx.inputs], *saved[ctx.inputs :]
+        tensors, half_states = saved[: ctx.inputs], saved[ctx.inputs]
         if torch.is_grad_enabled() or transform_active() or is_batch_of_gradients(grads[0]):
             return (None, None, *_differentiable_gradients(ctx.form, tensors, needs, grads[0]))
+        others = saved[ctx.inputs + 1 :]
         kept = _Kept(half_states, others[: ctx.layers], others[ctx.layers :])
         return (None, None, *_Sweep(ctx.form, _name_tensors(tensors), kept, needs).run(grads[0]))
 
@@ -117,14 +119,14 @@ class _Kept(NamedTuple):
 
     Attributes:
         half_states: h / 2 before the first step and after every step, (T + 1, B, m).
-        sums: each layer's sums (T, B, width). Those of a hidden layer are overwritten with tanh(z) / 2, or with relu(z);
+        sums: each layer's sums (T, B, width). Those of a hidden layer are overwritten with tanh(z) / 2 or with relu(z);
             those of the heads with sigma(2 z_1), sigma(2 z_2) and s, unless the mode is "pure".
         activations: those of the hidden layers if they do not take the place of the sums.
     """
 
     half_states: Tensor
-    sums: list[Tensor]
-    activations: list[Tensor]
+    sums: Sequence[Tensor]
+    activations: Sequence[Tensor]
 
 
 def _run(form: Form, call: _Sequence) -> _Kept:
@@ -137,7 +139,10 @@ def _run(form: Form, call: _Sequence) -> _Kept:
     steps, batch, n = call.x.shape
     readings = call.x.reshape(steps * batch, n)
     first = readings @ weight_ih.t() if bias is None else torch.addmm(bias, readings, weight_ih.t())
-    sums = [first.view(steps, batch, -1), *(first.new_empty(steps, batch, len(weight)) for weight, _ in deeper)]
+    sums = [
+        first.view(steps, batch, len(weight_ih)),
+        *(first.new_empty(steps, batch, len(weight)) for weight, _ in deeper),
+    ]
     separate, function = form.activation.by_argument, form.activation.function
     activations = [torch.empty_like(values) for values in sums[:-1]] if separate else []
     half_states = call.h.new_empty(steps + 1, *call.h.shape)
@@ -245,7 +250,7 @@ class _Sweep:
         factors = torch.empty_like(of_sums[-1])
         of_states = grad.new_empty(length, batch, m) if self.form.mode == "pure" else None
         factors_by_head, grads_by_head = (
-            values.view(length, batch, -1, m).unbind() for values in (factors, of_sums[-1])
+            values.view(length, batch, widths[-1] // m, m).unbind() for values in (factors, of_sums[-1])
         )
         views = [values.unbind() for values in of_sums]
         layers = [(weight, *pair) for (weight, _), pair in zip(self.call.weights.deeper, pairwise(views), strict=True)]
@@ -338,14 +343,14 @@ class _Sweep:
 
     def _add_products(self, block: slice, of_sums: list[Tensor]) -> None:
         """Add a block's gradients of weights and biases, and write its gradient of x."""
-        rows = [values.reshape(-1, values.shape[2]) for values in of_sums]
+        rows = [values.flatten(0, 1) for values in of_sums]
         of_x, (of_ih, of_hh, of_bias) = self.grads[0], self.grads[5:_FIRST_DEEPER]
         if of_x is not None:
             of_x[block] = torch.mm(rows[0], self.call.weights.first[0]).view(of_x[block].shape)
         if of_ih is not None:
-            of_ih.addmm_(rows[0].t(), self.call.x[block].reshape(len(rows[0]), -1))
+            of_ih.addmm_(rows[0].t(), self.call.x[block].flatten(0, 1))
         if of_hh is not None:
-            before = self.kept.half_states[block].reshape(len(rows[0]), -1)
+            before = self.kept.half_states[block].flatten(0, 1)
             of_hh.addmm_(rows[0].t(), before, alpha=2)
         if of_bias is not None:
             of_bias.add_(rows[0].sum(0))
@@ -353,7 +358,7 @@ class _Sweep:
         for layer, a in zip(range(len(rows) - 1), self.kept.activations or self.kept.sums, strict=False):
             of_weight, of_offset = self.grads[_FIRST_DEEPER + 2 * layer : _FIRST_DEEPER + 2 * layer + 2]
             if of_weight is not None:
-                of_weight.addmm_(rows[layer + 1].t(), a[block].reshape(-1, a.shape[2]), alpha=halved)
+                of_weight.addmm_(rows[layer + 1].t(), a[block].flatten(0, 1), alpha=halved)
             if of_offset is not None:
                 of_offset.add_(rows[layer + 1].sum(0))
 
