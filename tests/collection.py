@@ -25,14 +25,21 @@ EXTRA: dict[str, dict[str, Any]] = {
     "cfc-no_gate": {"mode": "no_gate", "backbone_layers": 0},
     "cfc-silu": {"activation": "silu", "negative_dt": "clamp"},
 }
-NAMES = [*lrcnet.CELLS, *EXTRA]
+# Members inside a mixed memory.
+MEMORY: dict[str, str] = {
+    "lrcu-memory": "lrcu",
+    "ltc-memory": "ltc",
+    "ctrnn-memory": "ctrnn",
+    "cfc-memory": "cfc",
+}
+NAMES = [*lrcnet.CELLS, *EXTRA, *MEMORY]
 # They take dt, but have no derivative: a step of 0 changes their state too.
-CFC_NAMES = [name for name in NAMES if name.startswith("cfc")]
+CFC_NAMES = [name for name in NAMES if name.startswith("cfc") and name not in MEMORY]
 _GATED = ("mgu", "lstm", "gru")
 ODE_NAMES = [
     name
     for name in NAMES
-    if name not in CFC_NAMES and (name.split("-")[0] not in _GATED or name.startswith("gru-ode"))
+    if name not in MEMORY and name not in CFC_NAMES and (name.split("-")[0] not in _GATED or name.startswith("gru-ode"))
 ]
 # Options of time, which layers have and their cells do not.
 LAYER_EXTRA: dict[str, dict[str, Any]] = {
@@ -44,7 +51,11 @@ LAYER_EXTRA: dict[str, dict[str, Any]] = {
     "cfc-timed": {"time_feature": True},
 }
 LAYER_NAMES = [*NAMES, *LAYER_EXTRA]
-TIMED_NAMES = [*ODE_NAMES, *CFC_NAMES, "mgu-timed", "lstm-timed", "gru-timed", *LAYER_EXTRA]
+TIMED_NAMES = [*ODE_NAMES, *CFC_NAMES, *MEMORY, "mgu-timed", "lstm-timed", "gru-timed", *LAYER_EXTRA]
+
+
+# The modules whose state is a pair (h, c).
+PAIRED = (nn.LSTM, nn.LSTMCell, lrcnet.MixedMemory, lrcnet.MixedMemoryCell)
 
 
 def base_name(name: str) -> str:
@@ -53,6 +64,8 @@ def base_name(name: str) -> str:
 
 def make_layer(name: str, input_size: int = 3, hidden_size: int = 4, **options: Any) -> Any:
     """Build a float64 layer on the plain loop, so that the laws test the equation and not one kernel."""
+    if name in MEMORY:
+        return lrcnet.MixedMemory(make_layer(MEMORY[name], input_size, hidden_size, **options))
     options = {"dtype": torch.float64, **EXTRA.get(name, {}), **LAYER_EXTRA.get(name, {}), **options}
     if base_name(name) in ("ltc", "stc", "lrc", "lrcu"):
         options.setdefault("backend", "reference")
@@ -62,6 +75,8 @@ def make_layer(name: str, input_size: int = 3, hidden_size: int = 4, **options: 
 
 
 def make_cell(name: str, input_size: int = 3, hidden_size: int = 4, **options: Any) -> Any:
+    if name in MEMORY:
+        return lrcnet.MixedMemoryCell(make_cell(MEMORY[name], input_size, hidden_size, **options))
     options = {"dtype": torch.float64, **EXTRA.get(name, {}), **options}
     if base_name(name) == "cfc":
         options.setdefault("backbone_units", 6)
@@ -73,9 +88,20 @@ def state_map(function: Callable[[Tensor], Tensor], state: Any) -> Any:
     return tuple(map(function, state)) if isinstance(state, tuple) else function(state)
 
 
+def copy_values(layer: Any, index: int, target: Any) -> None:
+    """Copy the values of one layer and direction to a cell, or to a layer with a single cell."""
+    single = isinstance(target, lrcnet.layers.RecurrentLayer | lrcnet.MixedMemory)
+    if isinstance(layer, lrcnet.MixedMemory):
+        memory = target.memories[0] if single else target.memory
+        memory.load_state_dict(layer.memories[index].state_dict())
+    if isinstance(layer, lrcnet.MixedMemory) and not single:
+        target = target.cell
+    (target.cells[0] if single else target).load_state_dict(layer.cells[index].state_dict())
+
+
 def random_state(layer: nn.Module, *shape: int) -> Any:
     state = torch.randn(*shape, dtype=torch.float64) * 0.3
-    return (state, torch.randn_like(state)) if isinstance(layer, nn.LSTM | nn.LSTMCell) else state
+    return (state, torch.randn_like(state)) if isinstance(layer, PAIRED) else state
 
 
 def random_dt(name: str, *shape: int) -> Tensor | None:

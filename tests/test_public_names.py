@@ -37,6 +37,8 @@ PUBLIC = [
     "MGU",
     "MGUCell",
     "MLPField",
+    "MixedMemory",
+    "MixedMemoryCell",
     "NeuralODE",
     "SOLVERS",
     "STC",

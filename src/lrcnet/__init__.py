@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from lrcnet.environment import info
     from lrcnet.errors import DivergenceError, DivergenceWarning, FirstGapWarning, StabilityWarning, TimeWarning
     from lrcnet.layers import CTRNN, GRUODE, LAYERS, LRC, LRCU, LTC, MGU, STC, CfC
+    from lrcnet.mixed_memory import MixedMemory, MixedMemoryCell
     from lrcnet.neural_ode import LRCField, MLPField, NeuralODE
     from lrcnet.safe_loading import safe_globals
     from lrcnet.solvers import SOLVERS
@@ -64,6 +65,8 @@ __all__ = [
     "LTCCell",
     "MGUCell",
     "MLPField",
+    "MixedMemory",
+    "MixedMemoryCell",
     "NeuralODE",
     "STCCell",
     "StabilityWarning",
@@ -96,6 +99,7 @@ _PUBLIC = {
     "environment": ("info",),
     "errors": ("DivergenceError", "DivergenceWarning", "FirstGapWarning", "StabilityWarning", "TimeWarning"),
     "layers": ("CTRNN", "GRUODE", "LAYERS", "LRC", "LRCU", "LTC", "MGU", "STC", "CfC"),
+    "mixed_memory": ("MixedMemory", "MixedMemoryCell"),
     "neural_ode": ("LRCField", "MLPField", "NeuralODE"),
     "safe_loading": ("safe_globals",),
     "solvers": ("SOLVERS",),

@@ -148,7 +148,7 @@ class CfCCell(Cell):
         values, m = self.values(), self.hidden_size
         form = self.form()._replace(dropout=0.0)
         z = heads(form, values, self.input_terms(values, x).flatten(0, 1), before.flatten(0, 1))
-        z = z.unflatten(0, x.shape[:2])
+        z = z.view(*x.shape[:2], z.shape[-1])
         if self.mode == "pure":
             assert values.leak is not None
             return {"head": z, "time_constant": 1 / (values.leak + z.abs())}
