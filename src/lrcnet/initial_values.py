@@ -97,6 +97,49 @@ def _balanced(draw: Draw, switches: Switches) -> dict[str, Tensor]:
     return values
 
 
+def _sign_synapses(values: dict[str, Tensor], polarities: Tensor) -> dict[str, Tensor]:
+    """Take the synapses that exist, and give k * e_l the sign of their polarity (J, m)."""
+    exists = polarities != 0
+    wired = {name: torch.where(exists, value, 0.0) if value.dim() == 2 else value for name, value in values.items()}
+    # An e_l of exactly 0 has no sign to go by.
+    signs = torch.where(values["e_l"] < 0, -1.0, 1.0).to(polarities)
+    return {**wired, "k": wired["k"].abs() * polarities * signs}
+
+
+def _balance_synapses(values: dict[str, Tensor], polarities: Tensor, switches: Switches) -> dict[str, Tensor]:
+    """Let sums over the synapses that exist have the size of sums over all synapses.
+
+    The weights k of a unit keep their norm, separately for states and inputs. The size of o, and that of g in an LTC,
+    depends on the number of synapses of a neuron instead of the number of rows.
+    """
+    wired = _sign_synapses(values, polarities)
+    rows, m = polarities.shape
+    for block in (slice(None, m), slice(m, None)):
+        lost = values["k"][block].norm(dim=0) / wired["k"][block].norm(dim=0)
+        wired["k"][block] *= torch.where(lost.isfinite(), lost, 1.0)
+    exists = (polarities != 0).to(polarities)
+    into, out_of = exists.sum(0, keepdim=True).clamp(min=1), exists.sum(1, keepdim=True)
+    if "o" in wired:
+        wired["o"] *= ((rows + m) / (into + out_of)).sqrt()
+    if not switches.saturated:
+        wired["g"] *= rows / into
+    return wired
+
+
+def wire_values(init: str, values: dict[str, Tensor], polarities: Tensor, switches: Switches) -> dict[str, Tensor]:
+    """Return drawn values for a network with a wiring.
+
+    The paper's values stay as they are, but for the sign of k; the balanced ones are scaled by the number of synapses.
+
+    Args:
+        init: a name in `INITS`.
+        values: the letters that it drew.
+        polarities: (J, m), -1 or 1, and 0 where a synapse is missing.
+        switches: those of the draw.
+    """
+    return _sign_synapses(values, polarities) if init == "paper" else _balance_synapses(values, polarities, switches)
+
+
 INITS: dict[str, Callable[[Draw, Switches], dict[str, Tensor]]] = {"balanced": _balanced, "paper": _paper}
 """name -> function that draws the letters which do not start at a constant (`Letter.start`)."""
 assert tuple(INITS) == get_args(Init)

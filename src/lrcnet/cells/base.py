@@ -47,6 +47,11 @@ class Cell(Unscriptable, nn.Module, ABC):
     # Filled by `scan` while `record_gates` is active.
     _recorded: "list[tuple[Tensor, GatesByName]] | None" = None
 
+    @property
+    def output_size(self) -> int:
+        """The number of features of `read_out`."""
+        return self.hidden_size
+
     @final  # type: ignore[misc]  # nn.Module declares forward as an attribute.
     def forward(self, x: Tensor, h: Tensor | None = None, dt: float | Tensor | None = None) -> Tensor:
         """Advance the state by one input.
@@ -118,7 +123,7 @@ class Cell(Unscriptable, nn.Module, ABC):
         """Draw new initial values from torch's global generator."""
 
     def read_out(self, h: Tensor) -> Tensor:
-        """Return the output (..., m) of a state; the state itself unless the cell has an output map."""
+        """Return the output of a state: the state itself, unless the cell has an output map or motor neurons."""
         return h
 
     def gates(self, x: Tensor, h: Tensor, states: Tensor, batch_major: bool) -> GatesByName:

@@ -20,7 +20,8 @@ ELASTANCE_CODES = {name: code for code, name in enumerate(("none", "asymmetric",
 SOLVER_CODES = {name: code for code, name in enumerate((*FUSED_SOLVERS, SLOPE))}
 
 TENSORS = ("x", "h0", "dt", *STEP_LETTERS)
-"""The tensors of a problem in the operators' order; its numbers follow: dt_value, then the switches."""
+"""The tensors of a problem that have a gradient, in the operators' order; its numbers follow: dt_value, then the
+switches. The mask of a wiring is the operators' last argument."""
 _LETTERS, _TENSORS = len(STEP_LETTERS), len(TENSORS)
 
 # scaled -> the unit of each step letter. C++ reads them from this memory as a `Letters<double>`: one address costs a
@@ -48,14 +49,14 @@ class Problem(NamedTuple):
     switches: Switches
 
     def pack(self) -> tuple[Any, ...]:
-        """Return the operators' flat arguments."""
+        """Return the operators' flat arguments, without the mask."""
         return (self.x, self.h0, self.dt, *self.circuit[:_LETTERS], self.dt_value, *self.switches)
 
     @classmethod
-    def unpack(cls, flat: Sequence[Any]) -> "Problem":
-        """Read a problem from the operators' flat arguments: the inverse of `pack`."""
+    def unpack(cls, flat: Sequence[Any], mask: Tensor | None) -> "Problem":
+        """Read a problem from the operators' flat arguments and the mask: the inverse of `pack`."""
         x, h0, dt = flat[:3]
-        circuit, dt_value = Circuit(*flat[3:_TENSORS]), flat[_TENSORS]
+        circuit, dt_value = Circuit(*flat[3:_TENSORS], mask=mask), flat[_TENSORS]
         return cls(x, h0, dt, circuit, dt_value, Switches(*flat[_TENSORS + 1 :]))
 
     @property
@@ -124,7 +125,7 @@ class Arguments:
 
 
 def model_arguments(circuit: Circuit, switches: Switches, x: Tensor, inputs: int, units: int) -> tuple[int, ...]:
-    """Check the step letters and return the arguments that describe the network: switches, units, sizes, addresses.
+    """Check letters and mask; return the arguments that describe the network: switches, units, sizes, addresses.
 
     C reads from these addresses: a wrong size must not get any further than this.
     """
@@ -140,9 +141,10 @@ def model_arguments(circuit: Circuit, switches: Switches, x: Tensor, inputs: int
 def _plan(switches: Switches) -> tuple[tuple[int, ...], Callable[..., tuple[int, ...] | None]]:
     """Return the codes of the switches with the units' address, and the function that checks and locates the letters.
 
-    That function takes a circuit, the dtype and a shape for each of "J m", "m" and "n". It returns None if a letter is
-    not as it must be on the CPU, and address 0 for one that is absent or that the switches do not use. It is written
-    out from the table and compiled: the loop of `check_letters` would make a step of one sample a tenth slower.
+    That function takes a circuit, the dtype and a shape for each of "J m", "m" and "n". It returns None if a letter or
+    the mask is not as it must be on the CPU, and address 0 for one that is absent or that the switches do not use. It
+    is written out from the table and compiled: the loop of `check_letters` would make a step of one sample a tenth
+    slower.
     """
     shapes = {"J m": "matrix", "m": "vector", "n": "channels"}
     checks, addresses = [], []
@@ -153,12 +155,16 @@ def _plan(switches: Switches) -> tuple[tuple[int, ...], Callable[..., tuple[int,
         checks.append(f"{name} is not None and {check}" if needed else f"({name} is None or {check})")
         address_of = f"{name}.data_ptr()" if needed else f"0 if {name} is None else {name}.data_ptr()"
         addresses.append(address_of if letter.used(switches) else "0")
+    checks.append(
+        "(mask is None or mask.shape == matrix and mask.dtype is bools and mask.is_cpu and mask.is_contiguous())"
+    )
+    addresses.append("0 if mask is None else mask.data_ptr()")
     source = f"""
 def read_addresses(circuit, dtype, {", ".join(shapes.values())}):
     {", ".join(Circuit._fields)} = circuit
     return ({", ".join(addresses)}) if {" and ".join(checks)} else None
 """
-    namespace: dict[str, Any] = {}
+    namespace: dict[str, Any] = {"bools": torch.bool}
     exec(source, namespace)
     codes = (
         int(switches.saturated),

@@ -42,6 +42,7 @@ class Wiring:
 
     kinds: ClassVar[dict[str, type[Wiring]]] = {}
     """name -> class, of all kinds that `from_json` can restore."""
+    _warned: bool = False
 
     def __init__(self, units: int) -> None:
         self.units = positive_size("units", _to_int(units))
@@ -317,8 +318,9 @@ class Wiring:
             raise ValueError(f"{what} must be in 0 ... {count - 1}, but is {given}; count from 0")
 
     def _warn_of_unreachable_neurons(self) -> None:
-        unreachable = self.find_unreachable_outputs()
+        unreachable = [] if self._warned else self.find_unreachable_outputs()
         if unreachable and self.input_dim:
+            self._warned = True  # Copies do not repeat it.
             warnings.warn(
                 f"every motor neuron should be reachable from an input, but no chain of synapses leads to "
                 f"{', '.join(map(str, unreachable))} of {self!r}; use another seed or more synapses",
