@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 import lrcnet
+from lrcnet.wirings import Random, Wiring
 
 # Options beyond the defaults that deserve the laws too.
 EXTRA: dict[str, dict[str, Any]] = {
@@ -32,9 +33,11 @@ MEMORY: dict[str, str] = {
     "ctrnn-memory": "ctrnn",
     "cfc-memory": "cfc",
 }
-NAMES = [*lrcnet.CELLS, *EXTRA, *MEMORY]
+# Wired members, whose units are those of the wiring.
+WIRED_CFC = "wired-cfc"
+NAMES = [*lrcnet.CELLS, *EXTRA, *MEMORY, WIRED_CFC]
 # They take dt, but have no derivative: a step of 0 changes their state too.
-CFC_NAMES = [name for name in NAMES if name.startswith("cfc") and name not in MEMORY]
+CFC_NAMES = [name for name in NAMES if "cfc" in name and name not in MEMORY]
 _GATED = ("mgu", "lstm", "gru")
 ODE_NAMES = [
     name
@@ -66,6 +69,8 @@ def make_layer(name: str, input_size: int = 3, hidden_size: int = 4, **options: 
     """Build a float64 layer on the plain loop, so that the laws test the equation and not one kernel."""
     if name in MEMORY:
         return lrcnet.MixedMemory(make_layer(MEMORY[name], input_size, hidden_size, **options))
+    if name == WIRED_CFC:
+        return lrcnet.WiredCfC(input_size, **{"dtype": torch.float64, "wiring": _wire(hidden_size), **options})
     options = {"dtype": torch.float64, **EXTRA.get(name, {}), **LAYER_EXTRA.get(name, {}), **options}
     if base_name(name) in ("ltc", "stc", "lrc", "lrcu"):
         options.setdefault("backend", "reference")
@@ -74,9 +79,16 @@ def make_layer(name: str, input_size: int = 3, hidden_size: int = 4, **options: 
     return lrcnet.LAYERS[base_name(name)](input_size, hidden_size, **options)
 
 
+def _wire(units: int) -> Wiring:
+    """Return a wiring with half of the synapses, in which every unit is an output and reachable."""
+    return Random(units, sparsity_level=0.5, random_seed=3)
+
+
 def make_cell(name: str, input_size: int = 3, hidden_size: int = 4, **options: Any) -> Any:
     if name in MEMORY:
         return lrcnet.MixedMemoryCell(make_cell(MEMORY[name], input_size, hidden_size, **options))
+    if name == WIRED_CFC:
+        return lrcnet.WiredCfCCell(input_size, **{"dtype": torch.float64, "wiring": _wire(hidden_size), **options})
     options = {"dtype": torch.float64, **EXTRA.get(name, {}), **options}
     if base_name(name) == "cfc":
         options.setdefault("backbone_units", 6)

@@ -45,6 +45,8 @@ PUBLIC = [
     "STCCell",
     "StabilityWarning",
     "TimeWarning",
+    "WiredCfC",
+    "WiredCfCCell",
     "__version__",
     "find_rate",
     "info",

@@ -25,11 +25,12 @@ if TYPE_CHECKING:
         LTCCell,
         MGUCell,
         STCCell,
+        WiredCfCCell,
     )
     from lrcnet.constraints import project_
     from lrcnet.environment import info
     from lrcnet.errors import DivergenceError, DivergenceWarning, FirstGapWarning, StabilityWarning, TimeWarning
-    from lrcnet.layers import CTRNN, GRUODE, LAYERS, LRC, LRCU, LTC, MGU, STC, CfC
+    from lrcnet.layers import CTRNN, GRUODE, LAYERS, LRC, LRCU, LTC, MGU, STC, CfC, WiredCfC
     from lrcnet.mixed_memory import MixedMemory, MixedMemoryCell
     from lrcnet.neural_ode import LRCField, MLPField, NeuralODE
     from lrcnet.safe_loading import safe_globals
@@ -71,6 +72,8 @@ __all__ = [
     "STCCell",
     "StabilityWarning",
     "TimeWarning",
+    "WiredCfC",
+    "WiredCfCCell",
     "__version__",
     "find_rate",
     "info",
@@ -93,12 +96,13 @@ _PUBLIC = {
             "LTCCell",
             "MGUCell",
             "STCCell",
+            "WiredCfCCell",
         ),
     ),
     "constraints": ("project_",),
     "environment": ("info",),
     "errors": ("DivergenceError", "DivergenceWarning", "FirstGapWarning", "StabilityWarning", "TimeWarning"),
-    "layers": ("CTRNN", "GRUODE", "LAYERS", "LRC", "LRCU", "LTC", "MGU", "STC", "CfC"),
+    "layers": ("CTRNN", "GRUODE", "LAYERS", "LRC", "LRCU", "LTC", "MGU", "STC", "CfC", "WiredCfC"),
     "mixed_memory": ("MixedMemory", "MixedMemoryCell"),
     "neural_ode": ("LRCField", "MLPField", "NeuralODE"),
     "safe_loading": ("safe_globals",),

@@ -18,9 +18,10 @@ from lrcnet.calibration import calibrate_cells, set_learnable
 from lrcnet.cells import CfCCell, CTRNNCell, GRUODECell, LRCCell, LRCUCell, LTCCell, MGUCell, STCCell
 from lrcnet.cells.gated import with_time
 from lrcnet.cells.liquid import LiquidCell
+from lrcnet.cells.wired_cfc import WiredCfCCell
 from lrcnet.continuous_layer import ContinuousLayer
 from lrcnet.liquid import count_units
-from lrcnet.options import CfCOptions, GatedOptions, LiquidOptions, ODEOptions
+from lrcnet.options import CfCOptions, GatedOptions, LiquidOptions, ODEOptions, WiredCfCOptions
 from lrcnet.recurrent_layer import RecurrentLayer
 from lrcnet.sequence import Sequences, under_autocast
 from lrcnet.torch_layers import GRU, LSTM
@@ -39,15 +40,39 @@ __all__ = [
     "LiquidLayer",
     "ODELayer",
     "RecurrentLayer",
+    "WiredCfC",
+    "WiredLayer",
 ]
 
 
-class LiquidLayer(ContinuousLayer):
-    """A layer of liquid cells; their values can be read and loaded in the paper's letters.
+class WiredLayer(ContinuousLayer):
+    """A layer whose cells may have a wiring.
 
     With a wiring, hidden_size may be left out, `h_n` has all units and the output the motor neurons; each layer and
     direction gets a copy of the wiring that is built for its own inputs.
     """
+
+    if not TYPE_CHECKING:
+
+        def __init__(self, input_size, hidden_size=None, *arguments, wiring=None, **options):
+            units = count_units(hidden_size, wiring)
+            super().__init__(input_size, units, *arguments, wiring=wiring, **options)
+
+    @property
+    def wiring(self) -> Wiring | None:
+        """The wiring of the first layer, built for its inputs; None without one."""
+        cell: Any = self.cells[0]
+        wiring: Wiring | None = cell.wiring
+        return wiring
+
+    def _cell_options(self, options: dict[str, Any], layer: int, size: int) -> dict[str, Any]:
+        wiring = options["wiring"]
+        # The first layer takes the wiring as it is given; the others read outputs of motor neurons instead of inputs.
+        return options if wiring is None or layer == 0 else {**options, "wiring": wiring.rebuild(size)}
+
+
+class LiquidLayer(WiredLayer):
+    """A layer of liquid cells; their values can be read and loaded in the paper's letters."""
 
     _parameters_checked: bool = False
     _input_checked: bool = False
@@ -68,30 +93,18 @@ class LiquidLayer(ContinuousLayer):
             **options: Unpack[LiquidOptions],
         ) -> None: ...
 
-    else:
-
-        def __init__(self, input_size, hidden_size=None, *arguments, wiring=None, **options):
-            units = count_units(hidden_size, wiring)
-            super().__init__(input_size, units, *arguments, wiring=wiring, **options)
-
-    @property
-    def wiring(self) -> Wiring | None:
-        """The wiring of the first layer, built for its inputs; None without one."""
-        return self._cell(0, False).wiring
-
-    def _cell_options(self, options: dict[str, Any], layer: int, size: int) -> dict[str, Any]:
-        wiring = options["wiring"]
-        # The first layer takes the wiring as it is given; the others read outputs of motor neurons instead of inputs.
-        return options if wiring is None or layer == 0 else {**options, "wiring": wiring.rebuild(size)}
-
-    def circuit(self, layer: int = 0, reverse: bool = False) -> dict[str, Tensor | None]:
+    def circuit(
+        self, layer: int = 0, reverse: bool = False, *, reversal_potentials: bool = False
+    ) -> dict[str, Tensor | None]:
         """Copy the values that one layer and direction computes with, constraints applied; see `lrcnet.liquid.Circuit`.
+
+        With reversal_potentials they have e = k e_l / g in place of k; `load_circuit` takes either.
 
         >>> circuit = lrcnet.LRCU(3, 5).circuit()
         >>> circuit["g"].shape, bool((circuit["g"] >= 0).all())
         (torch.Size([8, 5]), True)
         """
-        return self._cell(layer, reverse).circuit()
+        return self._cell(layer, reverse).circuit(reversal_potentials=reversal_potentials)
 
     def load_circuit(self, circuit: Mapping[str, Tensor | None], layer: int = 0, reverse: bool = False) -> None:
         """Load a circuit, whichever parametrisation it came from; the inverse of `circuit`."""
@@ -363,6 +376,34 @@ class CfC(ContinuousLayer):
             device: torch.device | str | None = None,
             dtype: torch.dtype | None = None,
             **options: Unpack[CfCOptions],
+        ) -> None: ...
+
+
+class WiredCfC(WiredLayer):
+    """CfC layers along the layers of a wiring; `h_n` has the units of all of them, the output the motor neurons.
+
+    >>> layer = lrcnet.WiredCfC(3, wiring=lrcnet.wirings.AutoNCP(12, 2))
+    >>> output, h_n = layer(torch.randn(7, 2, 3))
+    >>> output.shape, h_n.shape
+    (torch.Size([7, 2, 2]), torch.Size([1, 2, 12]))
+    """
+
+    cell_type = WiredCfCCell
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            input_size: int,
+            hidden_size: int | None = None,
+            num_layers: int = 1,
+            bias: bool = True,
+            batch_first: bool = False,
+            dropout: float = 0.0,
+            bidirectional: bool = False,
+            device: torch.device | str | None = None,
+            dtype: torch.dtype | None = None,
+            **options: Unpack[WiredCfCOptions],
         ) -> None: ...
 
 

@@ -6,7 +6,7 @@ A layer passes its options on to its cells, whose constructors are the specifica
 the valid ones.
 """
 
-from typing import Literal, TypedDict
+from typing import Literal, Required, TypedDict
 
 from lrcnet.cells.cfc_equation import CfCActivation, CfCMode
 from lrcnet.constraints import Constraint
@@ -66,6 +66,19 @@ class CfCOptions(TypedDict, total=False):
     backbone_layers: int
     backbone_dropout: float
     activation: CfCActivation
+    negative_dt: NegativeDt
+    time_scale: TimeScale
+    time_feature: bool
+    fill_first_gap: bool
+    time_warnings: bool
+
+
+class WiredCfCOptions(TypedDict, total=False):
+    """Options of WiredCfC; see `WiredCfCCell` and, for time, `ContinuousLayer`."""
+
+    wiring: Required[Wiring]
+    mode: CfCMode
+    dense_gates: bool
     negative_dt: NegativeDt
     time_scale: TimeScale
     time_feature: bool

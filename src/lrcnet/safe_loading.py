@@ -6,10 +6,10 @@ from types import ModuleType
 from torch import nn
 
 from lrcnet import cells, layers, mixed_memory, models, neural_ode, recurrent_layer, torch_layers
-from lrcnet.cells import base, cfc, ctrnn, gated, gru_ode, liquid
+from lrcnet.cells import base, cfc, ctrnn, gated, gru_ode, liquid, wired_cfc
 
 _MODULES: tuple[ModuleType, ...] = (
-    *(base, cfc, ctrnn, gated, gru_ode, liquid, cells),
+    *(base, cfc, ctrnn, gated, gru_ode, liquid, wired_cfc, cells),
     *(recurrent_layer, torch_layers, layers, mixed_memory, neural_ode, models),
 )
 

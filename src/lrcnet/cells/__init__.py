@@ -6,6 +6,7 @@ from lrcnet.cells.ctrnn import CTRNNCell
 from lrcnet.cells.gated import GRUCell, LSTMCell, MGUCell
 from lrcnet.cells.gru_ode import GRUODECell
 from lrcnet.cells.liquid import LiquidCell, LRCCell, LRCUCell, LTCCell, STCCell
+from lrcnet.cells.wired_cfc import WiredCfCCell
 
 CELLS: dict[str, type[Cell] | type[LSTMCell] | type[GRUCell]] = {
     "ltc": LTCCell,
@@ -35,4 +36,5 @@ __all__ = [
     "MGUCell",
     "ODECell",
     "STCCell",
+    "WiredCfCCell",
 ]
