@@ -27,10 +27,11 @@ if TYPE_CHECKING:
         STCCell,
         WiredCfCCell,
     )
+    from lrcnet.cfc_layers import CfC, WiredCfC
     from lrcnet.constraints import project_
     from lrcnet.environment import info
     from lrcnet.errors import DivergenceError, DivergenceWarning, FirstGapWarning, StabilityWarning, TimeWarning
-    from lrcnet.layers import CTRNN, GRUODE, LAYERS, LRC, LRCU, LTC, MGU, STC, CfC, WiredCfC
+    from lrcnet.layers import CTRNN, GRUODE, LAYERS, LRC, LRCU, LTC, MGU, STC
     from lrcnet.mixed_memory import MixedMemory, MixedMemoryCell
     from lrcnet.neural_ode import LRCField, MLPField, NeuralODE
     from lrcnet.safe_loading import safe_globals
@@ -99,10 +100,11 @@ _PUBLIC = {
             "WiredCfCCell",
         ),
     ),
+    "cfc_layers": ("CfC", "WiredCfC"),
     "constraints": ("project_",),
     "environment": ("info",),
     "errors": ("DivergenceError", "DivergenceWarning", "FirstGapWarning", "StabilityWarning", "TimeWarning"),
-    "layers": ("CTRNN", "GRUODE", "LAYERS", "LRC", "LRCU", "LTC", "MGU", "STC", "CfC", "WiredCfC"),
+    "layers": ("CTRNN", "GRUODE", "LAYERS", "LRC", "LRCU", "LTC", "MGU", "STC"),
     "mixed_memory": ("MixedMemory", "MixedMemoryCell"),
     "neural_ode": ("LRCField", "MLPField", "NeuralODE"),
     "safe_loading": ("safe_globals",),

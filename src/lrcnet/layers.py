@@ -15,17 +15,16 @@ from torch.nn.utils.rnn import PackedSequence
 
 from lrcnet import first_call
 from lrcnet.calibration import calibrate_cells, set_learnable
-from lrcnet.cells import CfCCell, CTRNNCell, GRUODECell, LRCCell, LRCUCell, LTCCell, MGUCell, STCCell
+from lrcnet.cells import CTRNNCell, GRUODECell, LRCCell, LRCUCell, LTCCell, MGUCell, STCCell
 from lrcnet.cells.gated import with_time
 from lrcnet.cells.liquid import LiquidCell
-from lrcnet.cells.wired_cfc import WiredCfCCell
+from lrcnet.cfc_layers import CfC
 from lrcnet.continuous_layer import ContinuousLayer
-from lrcnet.liquid import count_units
-from lrcnet.options import CfCOptions, GatedOptions, LiquidOptions, ODEOptions, WiredCfCOptions
+from lrcnet.options import GatedOptions, LiquidOptions, ODEOptions
 from lrcnet.recurrent_layer import RecurrentLayer
 from lrcnet.sequence import Sequences, under_autocast
 from lrcnet.torch_layers import GRU, LSTM
-from lrcnet.wirings import Wiring
+from lrcnet.wired_layer import WiredLayer
 
 __all__ = [
     "CTRNN",
@@ -40,35 +39,7 @@ __all__ = [
     "LiquidLayer",
     "ODELayer",
     "RecurrentLayer",
-    "WiredCfC",
-    "WiredLayer",
 ]
-
-
-class WiredLayer(ContinuousLayer):
-    """A layer whose cells may have a wiring.
-
-    With a wiring, hidden_size may be left out, `h_n` has all units and the output the motor neurons; each layer and
-    direction gets a copy of the wiring that is built for its own inputs.
-    """
-
-    if not TYPE_CHECKING:
-
-        def __init__(self, input_size, hidden_size=None, *arguments, wiring=None, **options):
-            units = count_units(hidden_size, wiring)
-            super().__init__(input_size, units, *arguments, wiring=wiring, **options)
-
-    @property
-    def wiring(self) -> Wiring | None:
-        """The wiring of the first layer, built for its inputs; None without one."""
-        cell: Any = self.cells[0]
-        wiring: Wiring | None = cell.wiring
-        return wiring
-
-    def _cell_options(self, options: dict[str, Any], layer: int, size: int) -> dict[str, Any]:
-        wiring = options["wiring"]
-        # The first layer takes the wiring as it is given; the others read outputs of motor neurons instead of inputs.
-        return options if wiring is None or layer == 0 else {**options, "wiring": wiring.rebuild(size)}
 
 
 class LiquidLayer(WiredLayer):
@@ -352,59 +323,6 @@ class GRUODE(ODELayer):
     """
 
     cell_type = GRUODECell
-
-
-class CfC(ContinuousLayer):
-    """Closed-form continuous-time network: no solver, and any dt is stable.
-
-    >>> output, h_n = lrcnet.CfC(3, 5, batch_first=True)(torch.randn(2, 7, 3), dt=torch.rand(2, 7))
-    """
-
-    cell_type = CfCCell
-
-    if TYPE_CHECKING:
-
-        def __init__(
-            self,
-            input_size: int,
-            hidden_size: int,
-            num_layers: int = 1,
-            bias: bool = True,
-            batch_first: bool = False,
-            dropout: float = 0.0,
-            bidirectional: bool = False,
-            device: torch.device | str | None = None,
-            dtype: torch.dtype | None = None,
-            **options: Unpack[CfCOptions],
-        ) -> None: ...
-
-
-class WiredCfC(WiredLayer):
-    """CfC layers along the layers of a wiring; `h_n` has the units of all of them, the output the motor neurons.
-
-    >>> layer = lrcnet.WiredCfC(3, wiring=lrcnet.wirings.AutoNCP(12, 2))
-    >>> output, h_n = layer(torch.randn(7, 2, 3))
-    >>> output.shape, h_n.shape
-    (torch.Size([7, 2, 2]), torch.Size([1, 2, 12]))
-    """
-
-    cell_type = WiredCfCCell
-
-    if TYPE_CHECKING:
-
-        def __init__(
-            self,
-            input_size: int,
-            hidden_size: int | None = None,
-            num_layers: int = 1,
-            bias: bool = True,
-            batch_first: bool = False,
-            dropout: float = 0.0,
-            bidirectional: bool = False,
-            device: torch.device | str | None = None,
-            dtype: torch.dtype | None = None,
-            **options: Unpack[WiredCfCOptions],
-        ) -> None: ...
 
 
 LAYERS: dict[str, type[RecurrentLayer] | type[LSTM] | type[GRU]] = {

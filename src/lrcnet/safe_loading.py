@@ -5,12 +5,12 @@ from types import ModuleType
 
 from torch import nn
 
-from lrcnet import cells, layers, mixed_memory, models, neural_ode, recurrent_layer, torch_layers
+from lrcnet import cells, cfc_layers, layers, mixed_memory, models, neural_ode, recurrent_layer, torch_layers
 from lrcnet.cells import base, cfc, ctrnn, gated, gru_ode, liquid, wired_cfc
 
 _MODULES: tuple[ModuleType, ...] = (
     *(base, cfc, ctrnn, gated, gru_ode, liquid, wired_cfc, cells),
-    *(recurrent_layer, torch_layers, layers, mixed_memory, neural_ode, models),
+    *(recurrent_layer, torch_layers, cfc_layers, layers, mixed_memory, neural_ode, models),
 )
 
 

@@ -8,11 +8,12 @@ from torch import Tensor, nn
 from lrcnet.cells import CfCCell as NativeCfCCell
 from lrcnet.cells import WiredCfCCell as NativeWiredCfCCell
 from lrcnet.cells.cfc_equation import ACTIVATIONS
+from lrcnet.cfc_layers import CfC as NativeCfC
+from lrcnet.cfc_layers import WiredCfC
 from lrcnet.compat.ncps.torch import LTC, CfC, CfCCell, LTCCell, WiredCfCCell
 from lrcnet.compat.ncps.torch.sequence import LSTMCell
 from lrcnet.layers import LTC as NativeLTC
-from lrcnet.layers import CfC as NativeCfC
-from lrcnet.layers import RecurrentLayer, WiredCfC
+from lrcnet.layers import RecurrentLayer
 from lrcnet.mixed_memory import MixedMemory
 from lrcnet.wirings import NCP, Wiring
 
