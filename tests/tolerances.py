@@ -10,3 +10,5 @@ PER_SAMPLE_DT = 1e-10
 ADAPTIVE = 1e-6
 # The measured order of convergence of a solver.
 ORDER = 0.2
+# A module of ncps against ours with the same weights in float32: both round, over tens of steps.
+NCPS = 1e-5
