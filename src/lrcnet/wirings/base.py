@@ -5,15 +5,18 @@ from __future__ import annotations
 import copy
 import json
 import warnings
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from lrcnet.errors import UnreachableNeuronWarning, positive_size
 
-Matrix = npt.NDArray[np.int32]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# Not numpy.typing.NDArray: importing it would load more of NumPy than a layer needs.
+Matrix: TypeAlias = np.ndarray[Any, np.dtype[np.int32]]
 
 
 class Wiring:
@@ -91,8 +94,8 @@ class Wiring:
         if self.input_dim is not None:
             if self.input_dim != input_size:
                 raise ValueError(
-                    f"this wiring was built for {self.input_dim} inputs, but there are {input_size}; make a new wiring, "
-                    "or pass one that is not built yet"
+                    f"this wiring was built for {self.input_dim} inputs, but there are {input_size}; make a new one, or "
+                    "pass one that is not built yet"
                 )
             return
         self.set_input_dim(input_size)
@@ -210,6 +213,25 @@ class Wiring:
             if (further == reached).all():
                 return [neuron for neuron in range(self.output_size) if not reached[neuron]]
             reached = further
+
+    def draw(
+        self, layer: Any = None, *, inputs: Sequence[str] | None = None, outputs: Sequence[str] | None = None
+    ) -> Figure:
+        """Draw the wiring as a matplotlib figure: layers as columns, inputs on the left, motor neurons on the right.
+
+        Excitatory synapses are blue, inhibitory ones orange and dashed. Needs matplotlib: pip install 'lrcnet[plot]'.
+
+        Args:
+            layer: a layer or cell with this wiring; its |k * e_l| become the widths, and the signs of k * e_l, which
+                training may change, the colours.
+            inputs, outputs: names of the inputs and of the motor neurons; numbers if None.
+
+        Raises:
+            ValueError: before `build`, for a layer with other synapses, or a wrong number of names.
+        """
+        from lrcnet.wirings.picture import draw_wiring
+
+        return draw_wiring(self, layer, inputs=inputs, outputs=outputs)
 
     def get_config(self) -> dict[str, Any]:
         """Return the arguments of the constructor or, if they do not make this wiring, everything it has."""
