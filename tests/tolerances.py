@@ -14,3 +14,5 @@ ORDER = 0.2
 # or another sample's gap; rounding is judged by the tests of the kernels. Gradients are sums over samples and steps.
 FUZZ_FLOAT32 = 2e-4
 FUZZ_FLOAT64 = 1e-10
+# A module of ncps against ours with the same weights in float32: both round, over tens of steps.
+NCPS = 1e-5

@@ -15,6 +15,7 @@ from lrcnet.version import __version__
 if TYPE_CHECKING:
     from lrcnet.cells import (
         CELLS,
+        CfCCell,
         CTRNNCell,
         GRUCell,
         GRUODECell,
@@ -24,11 +25,14 @@ if TYPE_CHECKING:
         LTCCell,
         MGUCell,
         STCCell,
+        WiredCfCCell,
     )
+    from lrcnet.cfc_layers import CfC, WiredCfC
     from lrcnet.constraints import project_
     from lrcnet.environment import info
     from lrcnet.errors import DivergenceError, DivergenceWarning, FirstGapWarning, StabilityWarning, TimeWarning
     from lrcnet.layers import CTRNN, GRUODE, LAYERS, LRC, LRCU, LTC, MGU, STC
+    from lrcnet.mixed_memory import MixedMemory, MixedMemoryCell
     from lrcnet.neural_ode import LRCField, MLPField, NeuralODE
     from lrcnet.safe_loading import safe_globals
     from lrcnet.solvers import SOLVERS
@@ -49,6 +53,8 @@ __all__ = [
     "SOLVERS",
     "STC",
     "CTRNNCell",
+    "CfC",
+    "CfCCell",
     "DivergenceError",
     "DivergenceWarning",
     "FirstGapWarning",
@@ -61,10 +67,14 @@ __all__ = [
     "LTCCell",
     "MGUCell",
     "MLPField",
+    "MixedMemory",
+    "MixedMemoryCell",
     "NeuralODE",
     "STCCell",
     "StabilityWarning",
     "TimeWarning",
+    "WiredCfC",
+    "WiredCfCCell",
     "__version__",
     "find_rate",
     "info",
@@ -76,12 +86,26 @@ __all__ = [
 _PUBLIC = {
     "cells": (
         "CELLS",
-        *("CTRNNCell", "GRUCell", "GRUODECell", "LRCCell", "LRCUCell", "LSTMCell", "LTCCell", "MGUCell", "STCCell"),
+        *(
+            "CTRNNCell",
+            "CfCCell",
+            "GRUCell",
+            "GRUODECell",
+            "LRCCell",
+            "LRCUCell",
+            "LSTMCell",
+            "LTCCell",
+            "MGUCell",
+            "STCCell",
+            "WiredCfCCell",
+        ),
     ),
+    "cfc_layers": ("CfC", "WiredCfC"),
     "constraints": ("project_",),
     "environment": ("info",),
     "errors": ("DivergenceError", "DivergenceWarning", "FirstGapWarning", "StabilityWarning", "TimeWarning"),
     "layers": ("CTRNN", "GRUODE", "LAYERS", "LRC", "LRCU", "LTC", "MGU", "STC"),
+    "mixed_memory": ("MixedMemory", "MixedMemoryCell"),
     "neural_ode": ("LRCField", "MLPField", "NeuralODE"),
     "safe_loading": ("safe_globals",),
     "solvers": ("SOLVERS",),

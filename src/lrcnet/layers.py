@@ -18,14 +18,14 @@ from lrcnet.calibration import calibrate_cells, set_learnable
 from lrcnet.cells import CTRNNCell, GRUODECell, LRCCell, LRCUCell, LTCCell, MGUCell, STCCell
 from lrcnet.cells.gated import with_time
 from lrcnet.cells.liquid import LiquidCell
+from lrcnet.cfc_layers import CfC
 from lrcnet.continuous_layer import ContinuousLayer
 from lrcnet.errors import check_flag, positive_size
-from lrcnet.liquid import count_units
 from lrcnet.options import GatedOptions, LiquidOptions, ODEOptions
 from lrcnet.recurrent_layer import RecurrentLayer
 from lrcnet.sequence import Sequences
 from lrcnet.torch_layers import GRU, LSTM
-from lrcnet.wirings import Wiring
+from lrcnet.wired_layer import WiredLayer
 
 __all__ = [
     "CTRNN",
@@ -36,6 +36,7 @@ __all__ = [
     "LTC",
     "MGU",
     "STC",
+    "CfC",
     "LiquidLayer",
     "ODELayer",
     "RecurrentLayer",
@@ -45,12 +46,8 @@ __all__ = [
 _is_autocast_enabled = torch.is_autocast_enabled
 
 
-class LiquidLayer(ContinuousLayer):
-    """A layer of liquid cells; their values can be read and loaded in the paper's letters.
-
-    With a wiring, hidden_size may be left out, `h_n` has all units and the output the motor neurons; each layer and
-    direction gets a copy of the wiring that is built for its own inputs.
-    """
+class LiquidLayer(WiredLayer):
+    """A layer of liquid cells; their values can be read and loaded in the paper's letters."""
 
     _parameters_checked: bool = False
     _input_checked: bool = False
@@ -71,30 +68,18 @@ class LiquidLayer(ContinuousLayer):
             **options: Unpack[LiquidOptions],
         ) -> None: ...
 
-    else:
-
-        def __init__(self, input_size, hidden_size=None, *arguments, wiring=None, **options):
-            units = count_units(hidden_size, wiring)
-            super().__init__(input_size, units, *arguments, wiring=wiring, **options)
-
-    @property
-    def wiring(self) -> Wiring | None:
-        """The wiring of the first layer, built for its inputs; None without one."""
-        return self._cell(0, False).wiring
-
-    def _cell_options(self, options: dict[str, Any], layer: int, size: int) -> dict[str, Any]:
-        wiring = options["wiring"]
-        # The first layer takes the wiring as it is given; the others read outputs of motor neurons instead of inputs.
-        return options if wiring is None or layer == 0 else {**options, "wiring": wiring.rebuild(size)}
-
-    def circuit(self, layer: int = 0, reverse: bool = False) -> dict[str, Tensor | None]:
+    def circuit(
+        self, layer: int = 0, reverse: bool = False, *, reversal_potentials: bool = False
+    ) -> dict[str, Tensor | None]:
         """Copy the values that one layer and direction computes with, constraints applied; see `lrcnet.liquid.Circuit`.
+
+        With reversal_potentials they have e = k e_l / g in place of k; `load_circuit` takes either.
 
         >>> circuit = lrcnet.LRCU(3, 5).circuit()
         >>> circuit["g"].shape, bool((circuit["g"] >= 0).all())
         (torch.Size([8, 5]), True)
         """
-        return self._cell(layer, reverse).circuit()
+        return self._cell(layer, reverse).circuit(reversal_potentials=reversal_potentials)
 
     def load_circuit(self, circuit: Mapping[str, Tensor | None], layer: int = 0, reverse: bool = False) -> None:
         """Load a circuit, whichever parametrisation it came from; the inverse of `circuit`."""
@@ -354,5 +339,6 @@ LAYERS: dict[str, type[RecurrentLayer] | type[LSTM] | type[GRU]] = {
     "gru": GRU,
     "ctrnn": CTRNN,
     "gru-ode": GRUODE,
+    "cfc": CfC,
 }
 """Every sequence layer by name."""

@@ -18,6 +18,7 @@ from lrcnet.circuit import ELASTANCES, LETTERS, SYNAPTIC_LETTERS, Circuit, Elast
 from lrcnet.constraints import CONSTRAINTS, Constrained, nonnegative, raw_from_value
 from lrcnet.errors import check_flag, check_placement, describe_kind, one_of, positive_size
 from lrcnet.initial_values import INITS, Draw, wire_values
+from lrcnet.reversal import with_reversal_potentials, without_reversal_potentials
 from lrcnet.tracing import compiling
 from lrcnet.units import convert_units
 from lrcnet.wirings import Wiring
@@ -355,14 +356,21 @@ class LiquidParameters(Constrained):
         return Circuit(*self.slopes_and_offsets(), *[getattr(self, name) for name in _LETTERS_AFTER_B], mask=mask)
 
     @torch.no_grad()
-    def circuit(self) -> dict[str, Tensor | None]:
-        """Return the circuit as a dictionary of detached copies, in the paper's letters; see `Circuit`."""
+    def circuit(self, *, reversal_potentials: bool = False) -> dict[str, Tensor | None]:
+        """Return the circuit as a dictionary of detached copies, in the paper's letters; see `Circuit`.
+
+        Args:
+            reversal_potentials: whether to return e = k e_l / g in place of k; see `lrcnet.reversal`.
+        """
         values = self.values()._asdict()
-        return {name: None if values[name] is None else values[name].detach().clone() for name in LETTERS}
+        letters = {name: None if values[name] is None else values[name].detach().clone() for name in LETTERS}
+        return with_reversal_potentials(letters) if reversal_potentials else letters
 
     @torch.no_grad()
     def load_circuit(self, circuit: Mapping[str, Tensor | None]) -> None:
         """Take over a circuit, whatever parametrisation and constraint either side uses; the inverse of `circuit`.
+
+        Reversal potentials e may take the place of k.
 
         Raises:
             ValueError: for a missing, unknown or superfluous letter, a wrong shape, NaN, a negative g, g_l or k_eps, or
@@ -370,6 +378,7 @@ class LiquidParameters(Constrained):
         """
         n, m = self.input_size, self.hidden_size
         expected = {name: LETTERS[name].shape(n, m) for name in self._present()}
+        circuit = without_reversal_potentials(circuit)
         given = {name: value for name, value in circuit.items() if value is not None}
         if given.keys() != expected.keys():
             raise ValueError(

@@ -17,6 +17,7 @@ from lrcnet.cells.gated import no_time, with_time
 from lrcnet.errors import check_flag, check_placement, positive_size
 from lrcnet.sequence import (
     Dt,
+    Layout,
     Sequences,
     as_sequence,
     cast_to,
@@ -151,6 +152,26 @@ class RecurrentLayer(Unscriptable, nn.Module):
     def _run(
         self, input: Tensor | PackedSequence, hx: Tensor | None, dt: Dt, like: Tensor
     ) -> tuple[Tensor | PackedSequence, Tensor]:
+        sequences, layout = self.read(input, dt, like)
+        states = initial_state(self, "hx", hx, sequences.x, layout)
+        sequences = self.prepare(sequences, states, given=dt is not None, first=hx is None)
+        last: list[Tensor] = []
+
+        def scan(index: int, run: Sequences) -> Tensor:
+            cell, start = self.cells[index], states[index]
+            assert isinstance(cell, Cell)
+            trajectory = cell.scan(run.x, start, run.dt, batch_major=self.batch_first)
+            last.append(run.last_state(trajectory, start))
+            return trajectory
+
+        output = self.run_stack(sequences, scan)
+        return layout.restore(output, sequences.lengths), layout.restore_state(torch.stack(last))
+
+    def read(self, input: Tensor | PackedSequence, dt: Dt, like: Tensor) -> tuple[Sequences, Layout]:
+        """Return the caller's input and dt as time-major sequences, checked against a parameter of this layer.
+
+        `read`, `prepare` and `run_stack` are the parts of a call, for wrappers with states of another form.
+        """
         if like.dtype not in (torch.float32, torch.float64):
             raise ValueError(
                 f"{self.mode} computes in float32 or float64, but its parameters are {like.dtype}; convert the layer "
@@ -158,7 +179,7 @@ class RecurrentLayer(Unscriptable, nn.Module):
             )
         if dt is not None and not (self.time_feature or self.cell_type.takes_dt):
             raise ValueError(no_time(self.mode))
-        sequences, layout = read_input(
+        return read_input(
             self.mode,
             input,
             dt,
@@ -167,12 +188,13 @@ class RecurrentLayer(Unscriptable, nn.Module):
             batch_first=self.batch_first,
             negative=self.negative_dt,
         )
-        states = initial_state(self, "hx", hx, sequences.x, layout)
-        sequences = self._prepare_time(sequences, given=dt is not None, first=hx is None)
+
+    def prepare(self, sequences: Sequences, states: Tensor, *, given: bool, first: bool) -> Sequences:
+        """Return the sequences with dt as the cells take it, after the checks of a first call; see `_prepare_time`."""
+        sequences = self._prepare_time(sequences, given=given, first=first)
         if not compiling():
             self._check_first_call(sequences, states)
-        output, last = self._stack(sequences, states)
-        return layout.restore(output, sequences.lengths), layout.restore_state(last)
+        return sequences
 
     def _prepare_time(self, sequences: Sequences, *, given: bool, first: bool) -> Sequences:
         """Return the sequences with dt as the cells take it; a hook for layers with a unit of time.
@@ -189,26 +211,27 @@ class RecurrentLayer(Unscriptable, nn.Module):
     def _check_first_call(self, sequences: Sequences, states: Tensor) -> None:
         """Look for silent faults before the first run; a hook for layers that know some. Never called by a compiler."""
 
-    def _stack(self, sequences: Sequences, states: Tensor) -> tuple[Tensor, Tensor]:
-        """Run all layers and directions over time-major sequences: output (T, B, features), last states (L*D, B, m)."""
-        last: list[Tensor] = []
-        x, lengths = sequences.x, sequences.lengths
+    def run_stack(self, sequences: Sequences, scan: Callable[[int, Sequences], Tensor]) -> Tensor:
+        """Run all layers and directions over time-major sequences and return the output (T, B, features).
+
+        Args:
+            scan: the states (T, B, m) of the cell of an index over sequences in its own direction; called in the order
+                of the states.
+        """
+        x, lengths, index = sequences.x, sequences.lengths, 0
         for layer in range(self.num_layers):
             if layer and self.dropout and self.training:
                 x = nn.functional.dropout(x, self.dropout)
             forward = Sequences(x, sequences.dt, lengths)
             outputs = []
             for reverse in range(2 if self.bidirectional else 1):
-                index = len(last)
-                cell, start = self.cells[index], states[index]
+                cell = self.cells[index]
                 assert isinstance(cell, Cell)
-                run = forward.reverse() if reverse else forward
-                trajectory = cell.scan(run.x, start, run.dt, batch_major=self.batch_first)
-                last.append(run.last_state(trajectory, start))
-                output = cell.read_out(trajectory)
+                output = cell.read_out(scan(index, forward.reverse() if reverse else forward))
                 outputs.append(forward.flip(output) if reverse else output)
+                index += 1
             x = torch.cat(outputs, -1) if self.bidirectional else outputs[0]
-        return x, torch.stack(last)
+        return x
 
     def step(self, x: Tensor, state: Tensor | None = None, dt: float | Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Advance by one reading, for streams.

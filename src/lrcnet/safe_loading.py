@@ -5,21 +5,24 @@ from types import ModuleType
 
 from torch import nn
 
-from lrcnet import cells, layers, models, neural_ode, recurrent_layer, torch_layers, wirings
-from lrcnet.cells import base, ctrnn, gated, gru_ode, liquid
+from lrcnet import cells, cfc_layers, layers, mixed_memory, models, neural_ode, recurrent_layer, torch_layers, wirings
+from lrcnet.cells import base, cfc, ctrnn, gated, gru_ode, liquid, wired_cfc
+from lrcnet.compat.ncps import conversion
+from lrcnet.compat.ncps.torch import cfc_cell, ltc_cell, sequence
 from lrcnet.wirings import Wiring
 
 _MODULES: tuple[ModuleType, ...] = (
-    *(base, ctrnn, gated, gru_ode, liquid, cells),
-    *(recurrent_layer, torch_layers, layers, neural_ode, models, wirings),
+    *(base, cfc, ctrnn, gated, gru_ode, liquid, wired_cfc, cells),
+    *(recurrent_layer, torch_layers, cfc_layers, layers, mixed_memory, neural_ode, models, wirings),
+    *(cfc_cell, ltc_cell, sequence, conversion),
 )
 
 
 def safe_globals() -> list[type[nn.Module] | type[Wiring]]:
     """Return the classes to allow when torch.load reads a whole model with weights_only=True.
 
-    These are all modules and wirings of this library, and those of torch.nn, which a model usually has beside them. Classes of your
-    own have to be added. Nothing is registered: the list is for torch.serialization.safe_globals, which allows it
+    These are all modules and wirings of this library, and the modules of torch.nn, which a model usually has beside
+    them. Classes of your own have to be added. Nothing is registered: the list is for torch.serialization.safe_globals, which allows it
     within a block, or for torch.serialization.add_safe_globals, which allows it for the rest of the process.
 
     >>> import io

@@ -65,7 +65,7 @@ class Cell(Unscriptable, nn.Module, ABC):
         Returns:
             The new state, (B, m) or (m,).
         """
-        return self._in_batch(self._step, x, h, dt)
+        return self.in_batch(self._step, x, h, dt)
 
     @final
     def scan(self, x: Tensor, h: Tensor, dt: float | Tensor, *, batch_major: bool = False) -> Tensor:
@@ -166,6 +166,13 @@ class Cell(Unscriptable, nn.Module, ABC):
         values = self.values()
         return self.advance(values, self.input_terms(values, x), h, dt)
 
+    def stepper(self, x: Tensor) -> Callable[[int, Tensor, float | Tensor], Tensor]:
+        """Return the step through x (T, B, n), (t, h, dt) -> h, for wrappers that change the state between steps.
+
+        dt is a number or (B, 1).
+        """
+        return self._stepper(x)
+
     def _stepper(self, x: Tensor) -> Callable[[int, Tensor, float | Tensor], Tensor]:
         """Return the step of the plain loop through x (T, B, n), (t, h, dt) -> h, with all preparations done."""
         values = self.values()
@@ -190,7 +197,7 @@ class Cell(Unscriptable, nn.Module, ABC):
                 if hasattr(hook, "compute_weight") or hasattr(hook, "apply_mask"):
                     hook(self, ())
 
-    def _in_batch(
+    def in_batch(
         self,
         call: Callable[[Tensor, Tensor, float | Tensor], Tensor],
         x: Tensor,
@@ -305,7 +312,7 @@ class ODECell(Cell):
             decay, drive = self.split(values, self.input_terms(values, x), h)
             return drive - decay * h
 
-        return self._in_batch(slope, x, h, None)
+        return self.in_batch(slope, x, h, None)
 
 
 def states_before(h: Tensor, states: Tensor) -> Tensor:

@@ -191,6 +191,13 @@ class LiquidCell(LiquidParameters, ODECell):
             eps = None if w is None else liquid.elastance_gate(self.elastance, w, *letters)
             return states, _name_gates(forget, update, eps)
 
+    def stepper(self, x: Tensor) -> Callable[[int, Tensor, float | Tensor], Tensor]:
+        # A fused kernel takes single steps too, faster than the plain loop does.
+        if self._select_for_scan(x, self.switches(for_kernel=True)) is None:
+            return self._stepper(x)
+        readings = x.unbind()
+        return lambda t, h, dt: self._step(readings[t], h, dt)
+
     def _stepper(self, x: Tensor) -> Callable[[int, Tensor, float | Tensor], Tensor]:
         backend = self._select_for_stages(x)
         if backend is None:

@@ -269,7 +269,7 @@ class Wiring:
         if kind is None or arguments is None:
             return Wiring._restore(content)
         wiring = kind(**arguments)
-        wiring._take_matrices(content)
+        wiring.take_matrices(content)
         return wiring
 
     def __eq__(self, other: object) -> bool:
@@ -291,7 +291,7 @@ class Wiring:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._take_matrices(state)
+        self.take_matrices(state)
 
     def _describe(self) -> dict[str, Any]:
         sensory = self.sensory_adjacency_matrix
@@ -306,10 +306,10 @@ class Wiring:
     @staticmethod
     def _restore(content: Mapping[str, Any]) -> Wiring:
         wiring = Wiring(content["units"])
-        wiring._take_matrices(content)
+        wiring.take_matrices(content)
         return wiring
 
-    def _take_matrices(self, content: Mapping[str, Any]) -> None:
+    def take_matrices(self, content: Mapping[str, Any]) -> None:
         """Take over sizes and synapses.
 
         Raises:

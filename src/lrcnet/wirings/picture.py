@@ -132,7 +132,9 @@ def _read_edges(wiring: Wiring, layer: Any) -> list[Edge]:
 def _read_strengths(layer: Any, shape: tuple[int, ...]) -> Points:
     """Return k * e_l (J, m) of a layer or cell."""
     if not hasattr(layer, "circuit"):
-        raise TypeError(f"layer must be a liquid layer or cell, but is a {type(layer).__name__}; pass one with a circuit")
+        raise TypeError(
+            f"layer must be a liquid layer or cell, but is a {type(layer).__name__}; pass one with a circuit"
+        )
     circuit: Mapping[str, Any] = layer.circuit()
     strengths = (circuit["k"] * circuit["e_l"]).cpu().double().numpy()
     if strengths.shape != shape:
