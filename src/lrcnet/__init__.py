@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from lrcnet.environment import info
     from lrcnet.errors import DivergenceError, DivergenceWarning, FirstGapWarning, StabilityWarning, TimeWarning
     from lrcnet.layers import CTRNN, GRUODE, LAYERS, LRC, LRCU, LTC, MGU, STC
+    from lrcnet.models import Classifier, Forecaster, Regressor, Tagger
     from lrcnet.neural_ode import LRCField, MLPField, NeuralODE
     from lrcnet.safe_loading import safe_globals
     from lrcnet.solvers import SOLVERS
@@ -49,9 +50,11 @@ __all__ = [
     "SOLVERS",
     "STC",
     "CTRNNCell",
+    "Classifier",
     "DivergenceError",
     "DivergenceWarning",
     "FirstGapWarning",
+    "Forecaster",
     "GRUCell",
     "GRUODECell",
     "LRCCell",
@@ -62,8 +65,10 @@ __all__ = [
     "MGUCell",
     "MLPField",
     "NeuralODE",
+    "Regressor",
     "STCCell",
     "StabilityWarning",
+    "Tagger",
     "TimeWarning",
     "__version__",
     "find_rate",
@@ -82,6 +87,7 @@ _PUBLIC = {
     "environment": ("info",),
     "errors": ("DivergenceError", "DivergenceWarning", "FirstGapWarning", "StabilityWarning", "TimeWarning"),
     "layers": ("CTRNN", "GRUODE", "LAYERS", "LRC", "LRCU", "LTC", "MGU", "STC"),
+    "models": ("Classifier", "Forecaster", "Regressor", "Tagger"),
     "neural_ode": ("LRCField", "MLPField", "NeuralODE"),
     "safe_loading": ("safe_globals",),
     "solvers": ("SOLVERS",),
