@@ -143,6 +143,8 @@ def test_a_forecast_feeds_itself_back() -> None:
     forecasts = model.forecast(x, 3)
     torch.testing.assert_close(forecasts[:, 0], first)
     torch.testing.assert_close(forecasts[:, 1], model(torch.cat([x, first.unsqueeze(1)], 1))[:, -1])
+    ragged = model.forecast(x, 3, lengths=LENGTHS)
+    torch.testing.assert_close(ragged[0], model.forecast(x[:1, :5], 3)[0])
 
 
 @pytest.mark.parametrize(

@@ -93,8 +93,8 @@ class SequenceModel(nn.Module):
         setattr(self, f"{what}_mean", mean)
         setattr(self, f"{what}_scale", scale)
 
-    def _run(self, x: Tensor | PackedSequence, dt: Dt, lengths: Tensor | None) -> Tensor | PackedSequence:
-        """Run the layer over checked and scaled input; the output is (B, T, width) or packed."""
+    def _run(self, x: Tensor | PackedSequence, dt: Dt, lengths: Tensor | None) -> tuple[Tensor | PackedSequence, Any]:
+        """Run the layer over checked and scaled input; return its output, (B, T, width) or packed, and its state."""
         given = self._pack(x, lengths)
         data = self._into_layer(given.data if isinstance(given, PackedSequence) else given)
         ready = given._replace(data=data) if isinstance(given, PackedSequence) else data
@@ -107,9 +107,8 @@ class SequenceModel(nn.Module):
         if isinstance(step, Tensor) and step.dim() == 2 and not batch_first:
             step = step.transpose(0, 1)
         # torch's own layers take no dt.
-        output, _ = self.layer(ready) if step is None else self.layer(ready, dt=step)
-        result: Tensor | PackedSequence = output.transpose(0, 1) if swap else output
-        return result
+        output, state = self.layer(ready) if step is None else self.layer(ready, dt=step)
+        return output.transpose(0, 1) if swap else output, state
 
     def _pack(self, x: Tensor | PackedSequence, lengths: Tensor | None) -> Tensor | PackedSequence:
         owner, axes = type(self).__name__, "(batch, time)" if self.takes_tokens else "(batch, time, channels)"
@@ -193,7 +192,7 @@ class Tagger(SequenceModel):
         Returns:
             (B, T, classes), with zeros at the padding; a PackedSequence if x is one.
         """
-        output = self._run(x, dt, lengths)
+        output, _ = self._run(x, dt, lengths)
         if not isinstance(output, PackedSequence):
             return self._read_out(output)
         answers = output._replace(data=self._read_out(output.data))
@@ -250,7 +249,7 @@ class Classifier(SequenceModel):
             dt: None, a number, (B, T), or packed as x; the time before each reading.
             lengths: (B,), the number of readings of each sequence; the rest is padding and changes nothing.
         """
-        output = self._run(x, dt, lengths)
+        output, _ = self._run(x, dt, lengths)
         if isinstance(output, PackedSequence):
             padded, counts = pad_packed_sequence(output, batch_first=True)
             return self._read_out(self._pool(padded, counts.to(padded.device)))
@@ -342,32 +341,38 @@ class Forecaster(Tagger):
         answer, new = super().step(x, state, dt)
         return answer + x[..., : self.outputs] if self.residual else answer, new
 
-    def forecast(self, x: Tensor, steps: int, dt: Dt = None, gaps: Dt = None) -> Tensor:
-        """Return forecasts (B, steps, channels) of the readings that follow a whole sequence, each fed back.
+    def forecast(
+        self, x: Tensor, steps: int, dt: Dt = None, lengths: Tensor | None = None, gaps: Tensor | float | None = None
+    ) -> Tensor:
+        """Return forecasts (B, steps, channels) of the readings that follow each sequence, each fed back.
 
         Channels beyond the forecast ones (masks, known inputs) keep their last value.
 
         Args:
-            x: (B, T, n), without padding.
+            x: (B, T, n).
             steps: number of readings to forecast.
-            dt: the times after the readings of x; the last one leads to the first forecast.
-            gaps: the times between forecasts, a number or (B, steps - 1); the last of dt if None.
+            dt: the times after the readings of x; the last one of each sequence leads to its first forecast.
+            lengths: (B,), the number of readings of each sequence.
+            gaps: the times between forecasts, a number or (B, steps - 1); needed with dt.
         """
         positive_size("steps", steps)
-        state, times = None, _columns(dt, x.shape[1])
-        for t in range(x.shape[1]):
-            answer, state = self.step(x[:, t], state, times[t])
-        further = _columns(times[-1] if gaps is None else gaps, steps - 1)
-        forecasts = [answer]
-        for gap in further:
-            reading = torch.cat([forecasts[-1], x[:, -1, self.outputs :]], -1)
-            answer, state = self.step(reading, state, gap)
-            forecasts.append(answer)
+        if dt is not None and gaps is None and steps > 1:
+            raise ValueError("gaps between the forecasts must be given with dt, but are None; pass a typical gap")
+        output, state = self._run(x, dt, lengths)
+        answers = self._read_out(_unpack(output, x.shape[1]) if isinstance(output, PackedSequence) else output)
+        last = torch.full(x.shape[:1], x.shape[1] - 1) if lengths is None else torch.as_tensor(lengths).to(x.device) - 1
+        samples = torch.arange(len(x))
+        reading, answer = x[samples, last], answers[samples, last]
+        forecasts = [answer + reading[:, : self.outputs] if self.residual else answer]
+        for gap in _columns(gaps, steps - 1):
+            reading = torch.cat([forecasts[-1], reading[:, self.outputs :]], -1)
+            forecast, state = self.step(reading, state, gap)
+            forecasts.append(forecast)
         return torch.stack(forecasts, 1)
 
 
-def _columns(dt: Dt, steps: int) -> list[Any]:
-    """Return dt for each step: a number, (B,) or None."""
+def _columns(dt: Tensor | float | None, steps: int) -> list[Any]:
+    """Return the gap of each step: a number, (B,) or None."""
     if isinstance(dt, Tensor) and dt.dim() == 2:
         if dt.shape[1] != steps:
             raise ValueError(f"there must be {steps} gaps per sequence, but there are {dt.shape[1]}; pass one per step")
