@@ -52,6 +52,39 @@ def test_calibrations_are_part_of_the_folder(tmp_path: Path) -> None:
     assert not twin.cells[0].input_scale.requires_grad
 
 
+def scaled(model: Any) -> Any:
+    """Give a model scaling of inputs, answers and time."""
+    model.set_input_scaling(torch.tensor([1000.0, 0.0, 5.0]), torch.tensor([20.0, 1.0, 2.0]))
+    model.set_target_scaling(torch.tensor([7.0, 8.0]), torch.tensor([3.0, 2.0]))
+    model.set_time_unit(60.0)
+    return model
+
+
+MODELS: dict[str, Callable[[], Any]] = {
+    "classifier": lambda: lrcnet.Classifier(lrcnet.LRCU(3, 5, batch_first=True), 5, 2, pooling="mean"),
+    "regressor": lambda: scaled(lrcnet.Regressor(lrcnet.LRC(3, 5), 5, 2)),
+    "tagger": lambda: lrcnet.Tagger(lrcnet.GRU(3, 5, time_feature=True, batch_first=True), 5, 2),
+    "forecaster": lambda: scaled(lrcnet.Forecaster(lrcnet.LRC(3, 5, batch_first=True), 5, 2, residual=False)),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models_keep_their_scaling(name: str, tmp_path: Path) -> None:
+    model = MODELS[name]().eval()
+    x, dt = torch.randn(4, 6, 3), torch.rand(4, 6)
+    assert torch.equal(lrcnet.load(model.save(tmp_path))(x, dt), model(x, dt))
+
+
+def test_tokens_and_neural_odes_can_be_saved_too(tmp_path: Path) -> None:
+    layer = lrcnet.LRCU(4, 5, batch_first=True)
+    model = lrcnet.Classifier(layer, 5, 2, vocabulary=10, embedding=4).eval()
+    tokens = torch.tensor([[3, 1, 4]])
+    assert torch.equal(lrcnet.load(model.save(tmp_path / "tokens"))(tokens), model(tokens))
+    ode = lrcnet.NeuralODE(lrcnet.LRCField(2, units=4), solver="rk4").eval()
+    y, t = torch.randn(3, 2), torch.linspace(0, 1, 4)
+    assert torch.equal(lrcnet.load(ode.save(tmp_path / "ode"))(y, t), ode(y, t))
+
+
 def test_a_layer_of_ones_own_is_found_by_its_module(tmp_path: Path) -> None:
     assert isinstance(lrcnet.load(Own(3).save(tmp_path)), Own)
 
@@ -135,3 +168,29 @@ def test_models_that_arguments_do_not_describe_are_refused(tmp_path: Path) -> No
 def test_help_shows_the_arguments_of_the_constructor() -> None:
     assert list(inspect.signature(lrcnet.LSTM).parameters)[:2] == ["input_size", "hidden_size"]
     assert list(inspect.signature(lrcnet.LRCU).parameters)[:2] == ["input_size", "hidden_size"]
+
+
+def test_the_mixin_of_the_hub_saves_and_loads_layers_and_models(tmp_path: Path) -> None:
+    from huggingface_hub import PyTorchModelHubMixin
+
+    class HubLayer(lrcnet.LRCU, PyTorchModelHubMixin):
+        """A layer for the hub."""
+
+    class HubModel(nn.Module, PyTorchModelHubMixin):
+        """A model with a layer inside."""
+
+        def __init__(self, channels: int, units: int) -> None:
+            super().__init__()
+            self.model = lrcnet.Classifier(lrcnet.LRC(channels, units, batch_first=True), units, 2)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.model(x)
+
+    x = torch.randn(4, 2, 3)
+    layer, model = HubLayer(input_size=3, hidden_size=5, time_scale=60.0).eval(), HubModel(channels=3, units=4).eval()
+    layer.save_pretrained(tmp_path / "layer")
+    model.save_pretrained(tmp_path / "model")
+    same = HubLayer.from_pretrained(tmp_path / "layer")
+    assert same.time_scale == 60
+    assert torch.equal(same(x)[0], layer(x)[0])
+    assert torch.equal(HubModel.from_pretrained(tmp_path / "model")(x), model(x))

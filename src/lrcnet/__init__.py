@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from lrcnet.errors import DivergenceError, DivergenceWarning, FirstGapWarning, StabilityWarning, TimeWarning
     from lrcnet.folders import load
     from lrcnet.layers import CTRNN, GRUODE, LAYERS, LRC, LRCU, LTC, MGU, STC
+    from lrcnet.models import Classifier, Forecaster, Regressor, Tagger
     from lrcnet.neural_ode import LRCField, MLPField, NeuralODE
     from lrcnet.safe_loading import safe_globals
     from lrcnet.solvers import SOLVERS
@@ -50,9 +51,11 @@ __all__ = [
     "SOLVERS",
     "STC",
     "CTRNNCell",
+    "Classifier",
     "DivergenceError",
     "DivergenceWarning",
     "FirstGapWarning",
+    "Forecaster",
     "GRUCell",
     "GRUODECell",
     "LRCCell",
@@ -63,8 +66,10 @@ __all__ = [
     "MGUCell",
     "MLPField",
     "NeuralODE",
+    "Regressor",
     "STCCell",
     "StabilityWarning",
+    "Tagger",
     "TimeWarning",
     "__version__",
     "find_rate",
@@ -85,6 +90,7 @@ _PUBLIC = {
     "errors": ("DivergenceError", "DivergenceWarning", "FirstGapWarning", "StabilityWarning", "TimeWarning"),
     "folders": ("load",),
     "layers": ("CTRNN", "GRUODE", "LAYERS", "LRC", "LRCU", "LTC", "MGU", "STC"),
+    "models": ("Classifier", "Forecaster", "Regressor", "Tagger"),
     "neural_ode": ("LRCField", "MLPField", "NeuralODE"),
     "safe_loading": ("safe_globals",),
     "solvers": ("SOLVERS",),
