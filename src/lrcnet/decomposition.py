@@ -46,7 +46,11 @@ def scan_plainly(*flat: Any) -> tuple[Tensor, Tensor]:
     x = time_major(problem.x)
     start = x.new_zeros(x.shape[1], circuit.units) if problem.h0 is None else problem.h0
     sequences = [x] if problem.dt is None else [x, time_major(problem.dt)]
-    states = scan_operator(step, start, sequences, [getattr(circuit, name) for name in names])
+    constants = [getattr(circuit, name) for name in names]
+    if isinstance(x.shape[0], int) and x.shape[0] == 1:  # a stream needs no loop
+        states = step(start, *(values[0] for values in sequences), *constants).unsqueeze(0)
+    else:
+        states = scan_operator(step, start, sequences, constants)
     return time_major(states), x.new_empty(0)
 
 

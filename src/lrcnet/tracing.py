@@ -30,9 +30,9 @@ class Unscriptable:
         )
 
 
-def has_unknown_length(x: Tensor) -> bool:
-    """Return whether torch.export traces x (T, ...) with a time axis whose length it does not know."""
-    return torch.compiler.is_exporting() and not isinstance(x.shape[0], int)
+def is_unknown(size: int) -> bool:
+    """Return whether torch.export traces with a size of an axis that it does not know."""
+    return torch.compiler.is_exporting() and not isinstance(size, int)
 
 
 def scan_operator(

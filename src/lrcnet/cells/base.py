@@ -21,7 +21,7 @@ from lrcnet.errors import (
     positive_size,
 )
 from lrcnet.solvers import SOLVERS, ExplicitRungeKutta, advance
-from lrcnet.tracing import Unscriptable, has_unknown_length, scan_operator, values_are_readable
+from lrcnet.tracing import Unscriptable, is_unknown, scan_operator, values_are_readable
 
 NEGATIVE_DT = ("error", "clamp", "allow")
 
@@ -127,7 +127,7 @@ class Cell(Unscriptable, nn.Module, ABC):
 
     def _scan(self, x: Tensor, h: Tensor, dt: float | Tensor, batch_major: bool) -> Tensor:
         """Run the plain loop; a hook for cells that have a faster way to the same states."""
-        if has_unknown_length(x):
+        if is_unknown(x.shape[0]):
             return self._scan_of_unknown_length(x, h, dt)
         step = self._stepper(x)
         start, states = h, []

@@ -13,7 +13,7 @@ from lrcnet.errors import one_of
 from lrcnet.kernels import Backend
 from lrcnet.liquid import PARAMETRISATIONS, Circuit, Currents, LiquidParameters
 from lrcnet.solvers import SOLVERS, STAGED, ExplicitRungeKutta
-from lrcnet.tracing import has_unknown_length, values_are_readable
+from lrcnet.tracing import is_unknown, values_are_readable
 
 # With gradients, an operator of its own costs more than plain operations for fewer samples than this.
 _FEWEST_SAMPLES = 64
@@ -144,7 +144,7 @@ class LiquidCell(LiquidParameters, ODECell):
 
     def _select_for_stages(self, x: Tensor) -> Backend | None:
         """Return the backend that computes each stage of a Runge-Kutta step over x (T, B, n), or None."""
-        if self.backend != "auto" or self.solver not in STAGED or has_unknown_length(x):
+        if self.backend != "auto" or self.solver not in STAGED or is_unknown(x.shape[1]):
             return None
         synapses = x.shape[1] * (self.input_size + self.hidden_size) * self.hidden_size
         return None if synapses < _FEWEST_SYNAPSES else kernels.find(x, self.switches(solver=SLOPE))
