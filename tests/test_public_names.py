@@ -43,6 +43,7 @@ PUBLIC = [
     "STC",
     "STCCell",
     "StabilityWarning",
+    "Stream",
     "Tagger",
     "TimeWarning",
     "__version__",

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from lrcnet.neural_ode import LRCField, MLPField, NeuralODE
     from lrcnet.safe_loading import safe_globals
     from lrcnet.solvers import SOLVERS
+    from lrcnet.streaming import Stream
     from lrcnet.torch_layers import GRU, LSTM
     from lrcnet.training import find_rate
 
@@ -69,6 +70,7 @@ __all__ = [
     "Regressor",
     "STCCell",
     "StabilityWarning",
+    "Stream",
     "Tagger",
     "TimeWarning",
     "__version__",
@@ -94,6 +96,7 @@ _PUBLIC = {
     "neural_ode": ("LRCField", "MLPField", "NeuralODE"),
     "safe_loading": ("safe_globals",),
     "solvers": ("SOLVERS",),
+    "streaming": ("Stream",),
     "torch_layers": ("GRU", "LSTM"),
     "training": ("find_rate",),
 }

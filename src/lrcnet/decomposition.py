@@ -17,7 +17,6 @@ from lrcnet.kernels.problem import Problem
 from lrcnet.solvers import advance
 from lrcnet.tracing import register_decomposition, scan_operator
 
-
 _NO_LETTERS = Circuit._make([None] * len(Circuit._fields))
 
 
@@ -41,7 +40,9 @@ def scan_plainly(*flat: Any) -> tuple[Tensor, Tensor]:
         gap, letters = (problem.dt_value, others) if problem.dt is None else (others[0].unsqueeze(-1), others[1:])
         own = _NO_LETTERS._replace(**dict(zip(names, letters, strict=True)))
         terms = liquid.input_currents(own, x)
-        return advance(switches.solver, lambda state: liquid.split(own, terms, state, switches), h, gap, switches.unfolds)
+        return advance(
+            switches.solver, lambda state: liquid.split(own, terms, state, switches), h, gap, switches.unfolds
+        )
 
     x = time_major(problem.x)
     start = x.new_zeros(x.shape[1], circuit.units) if problem.h0 is None else problem.h0

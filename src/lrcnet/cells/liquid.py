@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from lrcnet import decomposition, kernels, liquid
+from lrcnet import kernels, liquid
 from lrcnet.cells.base import GatesByName, ODECell, states_before
 from lrcnet.circuit import ELASTANCES, SLOPE, Switches
 from lrcnet.errors import one_of

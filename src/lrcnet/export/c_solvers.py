@@ -5,7 +5,7 @@ from typing import Any
 
 from lrcnet.export.c_cells import KINDS
 from lrcnet.export.network import NetworkData
-from lrcnet.solvers import SOLVERS, Exponential, ExplicitRungeKutta, Hybrid
+from lrcnet.solvers import SOLVERS, ExplicitRungeKutta, Exponential, Hybrid
 
 _OPENING = """\
 static void advance(const cell *c, const num *t, num *h, num dt) {{

@@ -32,7 +32,7 @@ def header_code(network: NetworkData, arithmetic: str) -> str:
             f"#ifndef {upper}_H\n#define {upper}_H",
             "#include <stdint.h>",
             f"#define {upper}_INPUTS {network.inputs}\n#define {upper}_OUTPUTS {network.outputs}",
-            "#ifdef __cplusplus\nextern \"C\" {\n#endif",
+            '#ifdef __cplusplus\nextern "C" {\n#endif',
             "\n/* The state of one stream. */",
             f"typedef struct {{\n{chr(10).join(members)}\n}} {name}_state;",
             "\n/* Start a stream. */",

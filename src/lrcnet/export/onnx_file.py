@@ -104,9 +104,7 @@ def _trace_step(model: nn.Module, timed: bool) -> Any:
     if timed:
         arguments["dt"] = torch.ones(_BATCH, dtype=like.dtype)
     # States are (layers, batch, hidden); the number of readings has no axis.
-    axes = [
-        {1: "batch"} if value.dim() == 3 else {0: "batch"} if value.dim() else None for value in arguments.values()
-    ]
+    axes = [{1: "batch"} if value.dim() == 3 else {0: "batch"} if value.dim() else None for value in arguments.values()]
     outputs = ["output", *(f"new_{name}" for name in states)]
     return _trace(SingleStep(model, timed), list(arguments.values()), list(arguments), outputs, axes)
 
