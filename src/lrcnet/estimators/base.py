@@ -111,7 +111,7 @@ class SeriesEstimator(BaseEstimator):  # type: ignore[misc]
         batch_size: int = 32,
         learning_rate: float = 0.01,
         validation_share: float = 0.15,
-        patience: int | None = 15,
+        patience: int | None = 25,
         window: int | None = 200,
         id_column: str | None = None,
         time_column: str | None = None,

@@ -59,11 +59,11 @@ class LiquidForecaster(SeriesEstimator):
         self._mean = np.nansum(changes, 0) / known
         spread = np.sqrt(np.nansum((changes - self._mean) ** 2, 0) / known)
         self._scale = np.where(spread > 0, spread, 1.0)
-        examples = self._examples(series)
-        if bool(examples.targets.isnan().all()):
+        if np.isnan(changes).all():
             raise ValueError(
-                "series must have at least two readings, the later one with a value, but none has; pass longer ones"
+                "series must have at least two readings with values, one after the other, but none has; pass longer ones"
             )
+        examples = self._examples(series)
         groups = torch.zeros(len(examples.targets), dtype=torch.long)
         return self._fit_network(examples, groups)
 

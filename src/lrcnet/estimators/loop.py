@@ -98,7 +98,7 @@ def train(
                 break
             record = {"epoch": epoch + 1, "loss": training_loss, "learning_rate": optimizer.param_groups[0]["lr"]}
             record |= {} if validation is None else {"validation_loss": checked}
-            plateau.step(checked)
+            plateau.step(training_loss)
             if checked < best - 1e-4 * abs(best) or not math.isfinite(best):
                 best, best_weights, waited = checked, copy.deepcopy(model.state_dict()), 0
             else:
