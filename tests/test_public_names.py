@@ -48,6 +48,7 @@ PUBLIC = [
     "__version__",
     "find_rate",
     "info",
+    "load",
     "project_",
     "safe_globals",
 ]

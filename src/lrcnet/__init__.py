@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from lrcnet.constraints import project_
     from lrcnet.environment import info
     from lrcnet.errors import DivergenceError, DivergenceWarning, FirstGapWarning, StabilityWarning, TimeWarning
+    from lrcnet.folders import load
     from lrcnet.layers import CTRNN, GRUODE, LAYERS, LRC, LRCU, LTC, MGU, STC
     from lrcnet.models import Classifier, Forecaster, Regressor, Tagger
     from lrcnet.neural_ode import LRCField, MLPField, NeuralODE
@@ -73,6 +74,7 @@ __all__ = [
     "__version__",
     "find_rate",
     "info",
+    "load",
     "project_",
     "safe_globals",
 ]
@@ -86,6 +88,7 @@ _PUBLIC = {
     "constraints": ("project_",),
     "environment": ("info",),
     "errors": ("DivergenceError", "DivergenceWarning", "FirstGapWarning", "StabilityWarning", "TimeWarning"),
+    "folders": ("load",),
     "layers": ("CTRNN", "GRUODE", "LAYERS", "LRC", "LRCU", "LTC", "MGU", "STC"),
     "models": ("Classifier", "Forecaster", "Regressor", "Tagger"),
     "neural_ode": ("LRCField", "MLPField", "NeuralODE"),

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from lrcnet.errors import one_of, positive_size
+from lrcnet.saving import Saveable
 from lrcnet.tracing import values_are_readable
 
 EMBEDDING_RANGE = 0.05
@@ -41,7 +42,7 @@ class PooledState(NamedTuple):
     readings: Tensor
 
 
-class SequenceModel(nn.Module):
+class SequenceModel(Saveable, nn.Module):
     """A recurrent layer, a linear read-out, and the scaling of inputs, targets and gaps.
 
     Args:
