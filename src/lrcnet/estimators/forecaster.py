@@ -61,7 +61,8 @@ class LiquidForecaster(SeriesEstimator):
         self._scale = np.where(spread > 0, spread, 1.0)
         if np.isnan(changes).all():
             raise ValueError(
-                "series must have at least two readings with values, one after the other, but none has; pass longer ones"
+                "series must have at least two readings with values, one after the other, but none has; pass longer "
+                "ones"
             )
         examples = self._examples(series)
         groups = torch.zeros(len(examples.targets), dtype=torch.long)
@@ -93,13 +94,17 @@ class LiquidForecaster(SeriesEstimator):
         """Return R squared of the forecasts of every reading from those before it, relative to the channels' means."""
         check_is_fitted(self)
         series, _ = self._read(X, times)
-        answers = self._answers(self.preparation_.prepare(series))
+        answers = self.forecast_readings(series)
         error, spread = 0.0, 0.0
         center, scale = np.array(self.preparation_.mean), np.array(self.preparation_.scale)
         for one, forecast in zip(series.values, answers, strict=True):
             error += float(np.nansum(((one[1:] - forecast[:-1]) / scale) ** 2))
             spread += float(np.nansum(((one[1:] - center) / scale) ** 2))
         return 1 - error / spread if spread else float("nan")
+
+    def forecast_readings(self, series: Series) -> list[Floats]:
+        """Return, for every reading of each series, the forecast (T, channels) of the one that follows it."""
+        return self._answers(self.preparation_.prepare(series))
 
     def _examples(self, series: Series) -> Examples:
         following = [np.concatenate([one[1:], np.full((1, one.shape[1]), np.nan)]) for one in series.values]

@@ -51,7 +51,7 @@ class LiquidRegressor(RegressorMixin, SupervisedEstimator):  # type: ignore[misc
         series, targets = self._read_with_targets(X, y, times)
         parts = [_numbers(one, i) for i, one in enumerate(targets)] if self.per_reading else [_numbers(targets)]
         rows = np.concatenate(parts)
-        self._single = rows.ndim == 1
+        self.single_target_ = rows.ndim == 1
         columns = rows.reshape(len(rows), -1)
         self._mean, spread = columns.mean(0), columns.std(0)
         self._scale = np.where(spread > 0, spread, 1.0)
@@ -63,7 +63,7 @@ class LiquidRegressor(RegressorMixin, SupervisedEstimator):  # type: ignore[misc
     def predict(self, X: Any, times: Any = None) -> Any:
         """Return the numbers of each series, or of each reading."""
         answers = self._answers(self._prepare_new(X, times))
-        parts = [one[..., 0] if self._single else one for one in answers]
+        parts = [one[..., 0] if self.single_target_ else one for one in answers]
         return stack_if_even(parts) if self.per_reading else np.stack(parts)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, times: Any = None) -> float:
