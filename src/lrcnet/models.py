@@ -97,7 +97,7 @@ class SequenceModel(Saveable, nn.Module):
     def _run(self, x: Tensor | PackedSequence, dt: Dt, lengths: Tensor | None) -> tuple[Tensor | PackedSequence, Any]:
         """Run the layer over checked and scaled input; return its output, (B, T, width) or packed, and its state."""
         given = self._pack(x, lengths)
-        data = self._into_layer(given.data if isinstance(given, PackedSequence) else given)
+        data = self.scale_inputs(given.data if isinstance(given, PackedSequence) else given)
         ready = given._replace(data=data) if isinstance(given, PackedSequence) else data
         batch_first = bool(getattr(self.layer, "batch_first", True))
         swap = not batch_first and isinstance(ready, Tensor)
@@ -124,7 +124,7 @@ class SequenceModel(Saveable, nn.Module):
             raise ValueError(f"{owner} needs at least one reading per sequence, but x has shape {tuple(x.shape)}")
         return x if lengths is None else pack_padded_sequence(x, _check_lengths(lengths, x), True, False)
 
-    def _into_layer(self, x: Tensor) -> Tensor:
+    def scale_inputs(self, x: Tensor) -> Tensor:
         """Scale readings (..., n); a hook for networks that embed tokens."""
         if self.input_mean is None or self.input_scale is None:
             return x
@@ -152,7 +152,7 @@ class SequenceModel(Saveable, nn.Module):
                 f"a stream needs a layer with a method step(x, state, dt), but {type(self.layer).__name__} has none; "
                 "use a layer of lrcnet"
             )
-        output, new = step(self._into_layer(x), state, self._scale_dt(dt))
+        output, new = step(self.scale_inputs(x), state, self._scale_dt(dt))
         return output, new
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *others: Any) -> None:
@@ -273,8 +273,8 @@ class Classifier(SequenceModel):
         answer = self._read_out(pooled if self.pooling == "max" else pooled / count)
         return answer, PooledState(new, pooled, count)
 
-    def _into_layer(self, x: Tensor) -> Tensor:
-        return super()._into_layer(x) if self.embedding is None else self.embedding(x)
+    def scale_inputs(self, x: Tensor) -> Tensor:
+        return super().scale_inputs(x) if self.embedding is None else self.embedding(x)
 
     def _pool(self, output: Tensor, lengths: Tensor | None) -> Tensor:
         """Pool (B, T, width) over time, within each sequence's length."""
