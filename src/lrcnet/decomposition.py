@@ -25,8 +25,8 @@ def scan_plainly(*flat: Any) -> tuple[Tensor, Tensor]:
     *arguments, keep = flat
     if keep:
         raise ValueError(
-            "an exporter can express the states of lrcnet::scan but not the gates that its gradient needs; export under "
-            "torch.no_grad()"
+            "an exporter can express the states of lrcnet::scan but not the gates that its gradient needs; export "
+            "under torch.no_grad()"
         )
     problem = Problem.unpack(arguments)
     switches = problem.switches

@@ -1,4 +1,4 @@
-"""The state of streams as bytes: a line of JSON that describes the arrays, then their numbers; no code can hide in it."""
+"""The state of streams as bytes: a line of JSON that describes the arrays, then their numbers, and no code."""
 
 import json
 import zlib

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from lrcnet.errors import one_of
-from lrcnet.export.forms import find_layer, first_states, join_states, split_states, takes_dt
+from lrcnet.export.forms import find_layer, first_states, join_states, split_states, takes_dt, time_unit_of
 from lrcnet.models import Forecaster
 from lrcnet.snapshots import pack_streams, unpack_streams
 from lrcnet.timestamps import UNITS, Moment, TimeUnit, elapsed, length_in, read_moment
@@ -78,10 +78,7 @@ class Stream:
         self.backwards = one_of("backwards", backwards, ("error", "drop"))
         self.reset_after = None if reset_after is None else length_in(self.unit, "reset_after", reset_after)
         self._timed = takes_dt(self._layer)
-        units = [
-            getattr(part, "time_unit", None) for part in (model, self._layer if model is not self._layer else None)
-        ]
-        self._one_unit = float(torch.tensor([float(u) for u in units if u is not None]).prod())
+        self._one_unit = time_unit_of(model)
         self._horizon = self._one_unit if horizon is None else length_in(self.unit, "horizon", horizon)
         self._places: dict[Name, Place] = {}
 
@@ -158,8 +155,8 @@ class Stream:
         where = "" if name is None else f" of stream {name!r}"
         if x.shape != (self._layer.input_size,):
             raise ValueError(
-                f"a reading{where} must have {self._layer.input_size} numbers, but has shape {tuple(x.shape)}; pass one "
-                "value per channel"
+                f"a reading{where} must have {self._layer.input_size} numbers, but has shape {tuple(x.shape)}; pass "
+                "one value per channel"
             )
         if not bool(x.isfinite().all()):
             raise ValueError(f"a reading{where} must be finite, but is {x.tolist()}; fill in missing values first")

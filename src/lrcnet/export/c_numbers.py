@@ -61,7 +61,8 @@ def _store_int16(values: Array) -> tuple[list[str], int]:
     largest = float(np.abs(values).max(initial=0.0))
     if not np.isfinite(largest) or largest >= 2**14:
         raise ValueError(
-            f"int16 weights must be finite and below 16384, but one is {largest:g}; standardise the data, or use float32"
+            f"int16 weights must be finite and below 16384, but one is {largest:g}; standardise the data, or use "
+            "float32"
         )
     shift = 15 if largest == 0 else min(30, int(np.floor(np.log2(_LARGEST / largest))))
     return [str(int(value)) for value in np.rint(values.ravel() * 2.0**shift)], shift

@@ -34,7 +34,7 @@ def solver_code(switches: dict[str, Any], literal: Callable[[float], str]) -> st
     if isinstance(method, ExplicitRungeKutta):
         body = _explicit(method, literal)
     else:
-        step = _SPLIT_STEPS[type(method)]  # type: ignore[index]  # adaptive solvers were refused before
+        step = _SPLIT_STEPS[type(method)]  # adaptive solvers were refused before
         body = f"    split(c, t, h, decay, drive);\n    for (i = 0; i < UNITS; i++) {step}\n"
     return f"{opening}{body}  }}\n}}\n"
 

@@ -6,6 +6,7 @@ Axes: T time, B batch, n inputs, m hidden units, L layers.
 """
 
 import copy
+import math
 from typing import Any
 
 import torch
@@ -52,6 +53,13 @@ def find_layer(model: object) -> Layer:
 def takes_dt(layer: Layer) -> bool:
     """Return whether a layer can use the time before a reading."""
     return layer.time_feature or (isinstance(layer, RecurrentLayer) and layer.cell_type.takes_dt)
+
+
+def time_unit_of(model: nn.Module) -> float:
+    """Return the gap that counts as one unit of time: the product of a model's unit and its layer's."""
+    parts = (model, model.layer) if isinstance(model, SequenceModel) else (model,)
+    units = [getattr(part, "time_unit", None) for part in parts]
+    return math.prod(float(unit) for unit in units if unit is not None)
 
 
 class WholeSequence(nn.Module):
@@ -105,7 +113,8 @@ class SingleStep(nn.Module):
 
     def forward(self, x: Tensor, *others: Tensor) -> Any:
         states, dt = (others[:-1], others[-1]) if self.timed else (others, None)
-        output, state = self.model.step(x, join_states(self.model, states), dt)
+        step: Any = self.model.step
+        output, state = step(x, join_states(self.model, states), dt)
         return output, *split_states(state)
 
 

@@ -16,7 +16,7 @@ from lrcnet.cells import CTRNNCell, GRUODECell, MGUCell
 from lrcnet.cells.base import Cell, ODECell
 from lrcnet.cells.liquid import LiquidCell
 from lrcnet.continuous_layer import ContinuousLayer
-from lrcnet.export.forms import Layer, find_layer, takes_dt
+from lrcnet.export.forms import Layer, find_layer, takes_dt, time_unit_of
 from lrcnet.models import Classifier, Forecaster, SequenceModel
 from lrcnet.torch_layers import GRU, LSTM
 
@@ -108,7 +108,7 @@ def collect(model: nn.Module, name: str = "net", timed: bool | None = None) -> N
         "outputs": layer.hidden_size,
         "cells": cells,
         "timed": timed,
-        "time_unit": _time_unit(model, layer) if timed else 1.0,
+        "time_unit": time_unit_of(model) if timed else 1.0,
         "time_feature": layer.time_feature,
         "fill_first_gap": isinstance(layer, ContinuousLayer) and layer.fill_first_gap and timed,
         "clamp_dt": isinstance(layer, ContinuousLayer) and layer.negative_dt != "allow",
@@ -129,11 +129,6 @@ def collect(model: nn.Module, name: str = "net", timed: bool | None = None) -> N
 
 def _array(value: Any) -> Array:
     return np.asarray(value.detach().cpu().double().numpy())
-
-
-def _time_unit(model: nn.Module, layer: Layer) -> float:
-    units = [getattr(part, "time_unit", None) for part in {id(model): model, id(layer): layer}.values()]
-    return float(np.prod([float(unit) for unit in units if unit is not None]))
 
 
 def _input_maps(model: nn.Module, layer: Layer, cells: list[CellData]) -> tuple[Array, Array, Array]:
@@ -159,7 +154,7 @@ def _collect_cells(layer: Layer) -> tuple[str, dict[str, Any], list[CellData]]:
             switches = {"solver": first.solver, "unfolds": first.unfolds} if isinstance(first, ODECell) else {}
             if isinstance(first, LiquidCell):
                 switches |= {"saturated": first.saturated, "elastance": first.elastance}
-                # The first cell's input map is applied where readings come in; the others' become part of their synapses.
+                # The first input map is applied where readings come in; the others become part of their synapses.
                 for data in cells[1:]:
                     _fold_input_map(data)
             return kind, switches, cells

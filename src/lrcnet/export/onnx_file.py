@@ -54,7 +54,8 @@ def export_onnx(
         raise ValueError(f"{layer.mode} cannot use dt, but timed=True was given; leave it out")
     if streaming and layer.bidirectional:
         raise ValueError(
-            f"a stream needs a layer that only looks back, but this {layer.mode} is bidirectional; export whole sequences"
+            f"a stream needs a layer that only looks back, but this {layer.mode} is bidirectional; export whole "
+            "sequences"
         )
     mode, model = model.training, model.eval()
     try:
