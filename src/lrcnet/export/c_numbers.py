@@ -199,6 +199,6 @@ static num phi(num z) {
 
 ARITHMETICS: dict[str, Arithmetic] = {
     "float32": Arithmetic(_FLOAT, _FLOAT_EXP, "float", 4, 4, float_literal, _store_floats, 1e-5),
-    "int16": Arithmetic(_FIXED, "", "int16_t", 2, 4, _fixed_literal, _store_int16, 2e-2),
+    "int16": Arithmetic(_FIXED, "", "int16_t", 2, 4, _fixed_literal, _store_int16, 5e-3),
 }
 """Every arithmetic by name."""
