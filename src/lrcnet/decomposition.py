@@ -8,14 +8,13 @@ Axes: T time, B batch, n inputs, m hidden units.
 
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from lrcnet import liquid
 from lrcnet.circuit import LETTERS, STEP_LETTERS, Circuit
 from lrcnet.kernels.problem import Problem
 from lrcnet.solvers import advance
-from lrcnet.tracing import register_decomposition, scan_operator
+from lrcnet.tracing import scan_operator
 
 _NO_LETTERS = Circuit._make([None] * len(Circuit._fields))
 
@@ -64,6 +63,3 @@ def _constrain(circuit: Circuit, scaled: bool) -> Circuit:
             value = value.clamp(min=0) if LETTERS[name].nonnegative else value
         values.append(value)
     return Circuit(*values)
-
-
-register_decomposition(torch.ops.lrcnet.scan.default, scan_plainly)

@@ -9,11 +9,12 @@ from torch import Tensor
 from lrcnet import kernels, liquid
 from lrcnet.cells.base import GatesByName, ODECell, states_before
 from lrcnet.circuit import ELASTANCES, SLOPE, Switches
+from lrcnet.decomposition import scan_plainly
 from lrcnet.errors import one_of
 from lrcnet.kernels import Backend
 from lrcnet.liquid import PARAMETRISATIONS, Circuit, Currents, LiquidParameters
 from lrcnet.solvers import SOLVERS, STAGED, ExplicitRungeKutta
-from lrcnet.tracing import is_unknown, values_are_readable
+from lrcnet.tracing import is_unknown, register_decomposition, values_are_readable
 
 # With gradients, an operator of its own costs more than plain operations for fewer samples than this.
 _FEWEST_SAMPLES = 64
@@ -21,6 +22,10 @@ _FEWEST_SAMPLES = 64
 _FEWEST_SYNAPSES = 16_384
 # Synapses that the plain gates look at together: one number for each pair of neurons takes memory.
 _SYNAPSES_TOGETHER = 1 << 18
+
+
+# Exporters that know no fused operator find its decomposition here.
+register_decomposition(torch.ops.lrcnet.scan.default, scan_plainly)
 
 
 class LiquidCell(LiquidParameters, ODECell):
