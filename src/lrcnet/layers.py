@@ -21,7 +21,7 @@ from lrcnet.cells.liquid import LiquidCell
 from lrcnet.continuous_layer import ContinuousLayer
 from lrcnet.options import GatedOptions, LiquidOptions, ODEOptions
 from lrcnet.recurrent_layer import RecurrentLayer
-from lrcnet.sequence import Sequences, under_autocast
+from lrcnet.sequence import Sequences
 from lrcnet.torch_layers import GRU, LSTM
 
 __all__ = [
@@ -37,6 +37,9 @@ __all__ = [
     "ODELayer",
     "RecurrentLayer",
 ]
+
+# Looked up once: `step` asks at every reading of a stream.
+_is_autocast_enabled = torch.is_autocast_enabled
 
 
 class LiquidLayer(ContinuousLayer):
@@ -174,14 +177,12 @@ class LiquidLayer(ContinuousLayer):
             len(cells._modules) != 1
             or not (batched or len(shape) == 1)
             or shape[-1] != self.input_size
-            or not (state is None or (state.shape == expected and state.dtype is x.dtype and state.is_cpu))
-            or under_autocast(x)
+            or not (state is None or (isinstance(state, Tensor) and state.shape == expected))
+            or _is_autocast_enabled("cpu")
         ):
             return None
+        # The backend checks dtypes and devices: those of the state and of the parameters must be those of x.
         cell = cells._modules["0"]
-        k = cell._parameters["k"]
-        if k.dtype is not x.dtype or not k.is_cpu:
-            return None
         size = 1.0
         if dt is not None:
             if not isinstance(dt, float):

@@ -291,8 +291,13 @@ class LiquidParameters(Constrained):
         # Not by attributes, as above.
         stored: Mapping[str, Any] = self._parameters
         if scaled or self.parametrisation == "ab":
-            return Circuit._make([stored[name] for name in Circuit._fields] if compiling() else _all_letters(stored))
-        return Circuit(*self.slopes_and_offsets(), *[stored[name] for name in _FIELDS_AFTER_B])
+            try:
+                return Circuit._make(
+                    [stored[name] for name in Circuit._fields] if compiling() else _all_letters(stored)
+                )
+            except KeyError:  # A parameter was replaced by a tensor, as pruning and MAML do.
+                return Circuit._make([getattr(self, name) for name in Circuit._fields])
+        return Circuit(*self.slopes_and_offsets(), *[getattr(self, name) for name in _FIELDS_AFTER_B])
 
     @torch.no_grad()
     def circuit(self) -> dict[str, Tensor | None]:
@@ -304,7 +309,7 @@ class LiquidParameters(Constrained):
         """Take over a circuit, whatever parametrisation and constraint either side uses; the inverse of `circuit`.
 
         Raises:
-            ValueError: for a missing, unknown or superfluous letter, a wrong shape, or a negative g, g_l or k_eps.
+            ValueError: for a missing, unknown or superfluous letter, a wrong shape, NaN, or a negative g, g_l or k_eps.
                 Nothing is changed then.
         """
         n, m = self.input_size, self.hidden_size
@@ -324,6 +329,8 @@ class LiquidParameters(Constrained):
                     f"{name} must have shape {expected[name]}, but has {tuple(value.shape)}; rows are the "
                     f"{self.hidden_size} states first, then the {self.input_size} inputs"
                 )
+            if bool(value.isnan().any()):
+                raise ValueError(f"{name} must be a number everywhere, but is NaN somewhere; load another circuit")
             if LETTERS[name].nonnegative:
                 if bool((value < 0).any()):
                     raise ValueError(

@@ -3,6 +3,7 @@
 Axes: B batch, N times, d state dimensions, m hidden units.
 """
 
+import math
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, Literal
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from lrcnet.cells import LRCCell, LTCCell, STCCell
+from lrcnet.cells.base import read_number
 from lrcnet.constraints import Constraint
 from lrcnet.errors import DivergenceError, one_of, positive_size
 from lrcnet.initial_values import Init
@@ -157,8 +159,8 @@ class NeuralODE(Saveable, nn.Module):
         super().__init__()
         self.field = field
         self.solver = one_of("solver of a Neural ODE", solver, FIELD_SOLVERS)
-        self.relative_tolerance = relative_tolerance
-        self.absolute_tolerance = absolute_tolerance
+        self.relative_tolerance = _check_tolerance("relative_tolerance", relative_tolerance)
+        self.absolute_tolerance = _check_tolerance("absolute_tolerance", absolute_tolerance)
         self.backend = one_of("backend", backend, ("auto", "reference"))
 
     def forward(self, y0: Tensor, t: Tensor, *, solver: FieldSolverName | None = None) -> Tensor:
@@ -172,10 +174,9 @@ class NeuralODE(Saveable, nn.Module):
         Raises:
             DivergenceError: if the trajectory becomes infinite or NaN although y0 is finite.
         """
-        if not isinstance(t, Tensor) or t.dim() != 1:
-            raise ValueError(f"t must be a tensor of 1 dimension, the times, but is {_describe(t)}")
-        if not y0.is_floating_point():
-            raise ValueError(f"y0 must be floating point, but is {y0.dtype}; convert it")
+        if solver is not None:
+            one_of("solver of a Neural ODE", solver, FIELD_SOLVERS)
+        _check_roll_out(y0, t, adaptive=(solver or self.solver) == "dopri5")
         bind = getattr(self.field, "bind", None)
         field = self.field if bind is None else bind()
         states = (roll_out if self._can_run_in_parallel(y0, t) else solve)(
@@ -199,6 +200,36 @@ class NeuralODE(Saveable, nn.Module):
             and values_are_readable(y0)
             and bool((t.diff() > 0).all())
         )
+
+
+def _check_tolerance(what: str, given: object) -> float:
+    number = read_number(given)
+    if number is None:
+        raise TypeError(f"{what} must be a number above 0, but is {given!r}; pass one such as 1e-6")
+    if not 0 < number < math.inf:
+        raise ValueError(f"{what} must be a finite number above 0, but is {given}; pass one such as 1e-6")
+    return number
+
+
+def _check_roll_out(y0: Tensor, t: Tensor, *, adaptive: bool) -> None:
+    """Raise unless y0 is (B, d) and t holds finite times, rising or falling throughout for an adaptive solver."""
+    if not isinstance(t, Tensor) or t.dim() != 1:
+        raise ValueError(f"t must be a tensor of 1 dimension, the times, but is {_describe(t)}; pass one")
+    if not isinstance(y0, Tensor) or y0.dim() != 2:
+        raise ValueError(f"y0 must be a tensor of shape (batch, state), but is {_describe(y0)}; reshape it")
+    if not y0.is_floating_point():
+        raise ValueError(f"y0 must be floating point, but is {y0.dtype}; convert it")
+    if not t.is_floating_point():
+        raise ValueError(f"t must be floating point, but is {t.dtype}; convert it")
+    if not len(t):
+        raise ValueError("t must hold at least one time, that of y0, but is empty; pass the times")
+    if not values_are_readable(t):
+        return
+    if not bool(t.isfinite().all()):
+        raise ValueError("t must be finite, but holds an infinite value or NaN; pass the times of the states")
+    steps = t.diff()
+    if adaptive and not (bool((steps > 0).all()) or bool((steps < 0).all())):
+        raise ValueError("t must rise or fall throughout for the solver dopri5, but does not; sort it, without repeats")
 
 
 def _raise_if_diverged(states: Tensor) -> None:

@@ -97,6 +97,17 @@ def are_ordinary(*tensors: Tensor | None) -> bool:
     return _ORDINARY.issuperset(map(type, tensors))
 
 
+def resolve(tensor: Tensor) -> Tensor:
+    """Return a tensor whose memory holds its numbers, without a pending negation and not merely known to be zero.
+
+    torch negates lazily (the imaginary part of a conjugate) and keeps gradients of zero without memory. Its own
+    operators never see either, but they do not stop anyone who reads the memory.
+    """
+    if tensor.is_neg():
+        return tensor.resolve_neg()
+    return tensor.clone() if tensor._is_zerotensor() else tensor
+
+
 def values_are_readable(*tensors: Tensor) -> bool:
     """Return whether Python may look at numbers now: not while torch.compile, torch.export or torch.func trace."""
     if compiling() or transform_active():

@@ -220,6 +220,7 @@ class LiquidCell(LiquidParameters, ODECell):
         """
         if self.input_size:
             raise ValueError(f"bind_derivative needs a cell of no inputs, but this one has {self.input_size}")
+        self._recompute_parameters()
         nothing, switches = self.k.new_empty(1, 0), self.switches(solver=SLOPE, for_kernel=True)
         backend = self._select(nothing, switches)
         circuit = None if backend is None else self.values_for_kernel(switches.scaled)
@@ -248,9 +249,10 @@ class LiquidCell(LiquidParameters, ODECell):
     def stream(self, x: Tensor, h: Tensor, dt: float) -> Tensor | None:
         """Return the state after one input x (B, n) and h of B * m numbers, shaped like h; no gradient is recorded.
 
-        None if no backend serves the call; then the general way must.
+        None if no backend serves the call or a hook has to compute a parameter first; then the general way must.
         """
-        if self.backend == "reference":
+        own = self.__dict__
+        if own["backend"] == "reference" or own["_forward_pre_hooks"]:
             return None
         switches = self.switches(for_kernel=True)
         backend = kernels.find(x, switches)

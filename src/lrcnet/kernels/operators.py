@@ -13,8 +13,8 @@ from torch import Tensor
 from lrcnet.circuit import LETTERS, STEP_LETTERS, Switches, describe_mismatch
 from lrcnet.errors import DivergenceWarning, describe_bad_dt, describe_divergence, is_bad_dt
 from lrcnet.kernels import native
-from lrcnet.kernels.problem import TENSORS, Arguments, Problem, address
-from lrcnet.tracing import are_ordinary, below_autograd, dispatcher_needed, is_batch_of_gradients
+from lrcnet.kernels.problem import TENSORS, Arguments, Problem, address, check_optional
+from lrcnet.tracing import are_ordinary, below_autograd, dispatcher_needed, is_batch_of_gradients, resolve
 
 ONCE = (
     "the fused kernel is differentiable once, but a second derivative was asked for; use "
@@ -87,6 +87,15 @@ def _scan_backward(
 ) -> list[Tensor | None]:
     """Return the gradient of each of `TENSORS`, None for those that are absent or not wanted."""
     arguments, gradients = Arguments(problem), _new_gradients(problem, want_x, want_dt)
+    for name, kept, shape in (
+        ("the kept states", states, problem.states_shape()),
+        ("the kept gates", saved, problem.saved_shape()),
+        ("the gradient", grad, problem.states_shape()),
+    ):
+        check_optional(name, kept, shape, problem.x)
+    # A hook on saved tensors may return equal numbers with other strides.
+    states, saved = resolve(states).contiguous(), resolve(saved).contiguous()
+    grad = None if grad is None else resolve(grad)
     x, h0, dt, *letters = gradients
     native.call("scan_backward")(
         arguments.is_double,
