@@ -8,6 +8,7 @@ Axes: T time, B batch, n inputs, m hidden units.
 
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from lrcnet import liquid
@@ -20,13 +21,8 @@ _NO_LETTERS = Circuit._make([None] * len(Circuit._fields))
 
 
 def scan_plainly(*flat: Any) -> tuple[Tensor, Tensor]:
-    """Compute lrcnet::scan without its gates, from the operator's flat arguments."""
+    """Compute the states of lrcnet::scan, but not the gates that its gradient needs, from the operator's flat arguments."""
     *arguments, keep = flat
-    if keep:
-        raise ValueError(
-            "an exporter can express the states of lrcnet::scan but not the gates that its gradient needs; export "
-            "under torch.no_grad()"
-        )
     problem = Problem.unpack(arguments)
     switches = problem.switches
     circuit = _constrain(problem.circuit, switches.scaled)
@@ -51,7 +47,9 @@ def scan_plainly(*flat: Any) -> tuple[Tensor, Tensor]:
         states = step(start, *(values[0] for values in sequences), *constants).unsqueeze(0)
     else:
         states = scan_operator(step, start, sequences, constants)
-    return time_major(states), x.new_empty(0)
+    # Only the fused gradient uses the gates; NaN makes sure that a program which mixes the two is noticed.
+    saved = x.new_full(problem.saved_shape(), torch.nan) if keep else x.new_empty(0)
+    return time_major(states), saved
 
 
 def _constrain(circuit: Circuit, scaled: bool) -> Circuit:

@@ -53,8 +53,13 @@ def scan_operator(
 
 
 def register_decomposition(operator: Any, function: Callable[..., Any]) -> None:
-    """Tell exporters how to express an operator by others; torch.onnx.export looks here, torch.export does not."""
+    """Tell exporters how to express an operator by others; torch.onnx.export looks here, torch.export does not.
+
+    Fake tensors would take the decomposition too, to find out shapes, unless the operator is listed as one that has a
+    function for that; its own one (torch.library.register_fake) then serves.
+    """
     torch._decomp.register_decomposition([operator])(function)
+    torch._decomp.meta_table[operator] = function
 
 
 def transform_active() -> bool:
