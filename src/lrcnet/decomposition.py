@@ -21,7 +21,7 @@ _NO_LETTERS = Circuit._make([None] * len(Circuit._fields))
 
 
 def scan_plainly(*flat: Any) -> tuple[Tensor, Tensor]:
-    """Compute the states of lrcnet::scan, but not the gates that its gradient needs, from the operator's flat arguments."""
+    """Compute the states of lrcnet::scan from its flat arguments, but not the gates that its gradient needs."""
     *arguments, keep = flat
     problem = Problem.unpack(arguments)
     switches = problem.switches
