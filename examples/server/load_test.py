@@ -4,8 +4,8 @@
     python load_test.py --sensors 8 --seconds 5
 
 Server and sensors are two processes. Each sensor sends its next reading when the last one is answered, so that the rate
-includes JSON, the websocket and the event loop. The second number counts the processor time of the server alone, so that
-other programs on the machine do not change it (Linux only).
+includes JSON, the websocket and the event loop. The second number counts the processor time of the server alone, so
+that other programs on the machine do not change it (Linux only).
 """
 
 import argparse

@@ -3,6 +3,7 @@
 Axes: B streams, n input channels.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -121,7 +122,7 @@ class Stream:
         places = [item[3] for item in taken.values()]
         output, after, held = self._advance(x, gaps, places)
         for index, (name, (_, moment, _, _)) in enumerate(taken.items()):
-            states = tuple(_pick(value, index) for value in after)
+            states = after if len(taken) == 1 else tuple(_pick(value, index) for value in after)
             self._places[name] = Place(moment, states, None if held is None else held[index].clone())
             answers[name] = output[index]
         return answers
@@ -158,7 +159,7 @@ class Stream:
                 f"a reading{where} must have {self._layer.input_size} numbers, but has shape {tuple(x.shape)}; pass "
                 "one value per channel"
             )
-        if not bool(x.isfinite().all()):
+        if not all(map(math.isfinite, x.tolist())):  # for few numbers, quicker than tensors
             raise ValueError(f"a reading{where} must be finite, but is {x.tolist()}; fill in missing values first")
         moment = read_moment(time)
         place = self._places.get(name)
@@ -185,7 +186,9 @@ class Stream:
     ) -> tuple[Tensor, tuple[Tensor, ...], Tensor | None]:
         """Return the answers (B, outputs), the states after the readings, and the readings if they are held."""
         columns = zip(*(place.states for place in places), strict=True)
-        states = tuple(torch.cat(parts, 1 if parts[0].dim() == 3 else 0) for parts in columns)
+        states = tuple(
+            parts[0] if len(parts) == 1 else torch.cat(parts, 1 if parts[0].dim() == 3 else 0) for parts in columns
+        )
         if not isinstance(self.model, Forecaster):
             output, after = self.model.step(x, join_states(self.model, states), self._dt(gaps, x))
             return output, split_states(after), None
