@@ -40,6 +40,10 @@ class InputRangeWarning(UserWarning):
     """The inputs of a liquid layer are so far outside the range of its synapses that nearly all are saturated."""
 
 
+class UnreachableNeuronWarning(UserWarning):
+    """A motor neuron of a wiring is not connected with any input, so that its output never depends on one."""
+
+
 def one_of(what: str, given: str, valid: Iterable[str]) -> str:
     """Return `given` if it is one of the valid names.
 

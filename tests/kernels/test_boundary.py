@@ -236,12 +236,12 @@ REFUSED = {
     "hidden units": (8, 0, "1 unit"),
     "letter": (9, 0, "letters a, b"),
     "misaligned letter": (9, 3, "whole numbers"),
-    "steps": (21, -1, "sizes"),
-    "too many steps": (21, 2**62, "sizes"),
-    "input": (23, 0, "an input"),
-    "stride": (24, -1, "strides"),
-    "states": (32, 0, "memory for the states"),
-    "overlap": (33, 1, "side by side"),
+    "steps": (22, -1, "sizes"),
+    "too many steps": (22, 2**62, "sizes"),
+    "input": (24, 0, "an input"),
+    "stride": (25, -1, "strides"),
+    "states": (33, 0, "memory for the states"),
+    "overlap": (34, 1, "side by side"),
 }
 
 

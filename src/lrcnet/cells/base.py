@@ -48,6 +48,11 @@ class Cell(Unscriptable, nn.Module, ABC):
     # Filled by `scan` while `record_gates` is active, for each thread on its own: others may run the same cell.
     _recorded: "dict[int, list[tuple[Tensor, GatesByName]]] | None" = None
 
+    @property
+    def output_size(self) -> int:
+        """The number of features of `read_out`."""
+        return self.hidden_size
+
     @final  # type: ignore[misc]  # nn.Module declares forward as an attribute.
     def forward(self, x: Tensor, h: Tensor | None = None, dt: float | Tensor | None = None) -> Tensor:
         """Advance the state by one input.
@@ -127,7 +132,7 @@ class Cell(Unscriptable, nn.Module, ABC):
         """Draw new initial values from torch's global generator."""
 
     def read_out(self, h: Tensor) -> Tensor:
-        """Return the output (..., m) of a state; the state itself unless the cell has an output map."""
+        """Return the output of a state: the state itself, unless the cell has an output map or motor neurons."""
         return h
 
     def gates(self, x: Tensor, h: Tensor, states: Tensor, batch_major: bool) -> GatesByName:

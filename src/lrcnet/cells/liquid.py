@@ -15,6 +15,7 @@ from lrcnet.kernels import Backend
 from lrcnet.liquid import PARAMETRISATIONS, Circuit, Currents, LiquidParameters
 from lrcnet.solvers import SOLVERS, STAGED, ExplicitRungeKutta
 from lrcnet.tracing import is_unknown, register_decomposition, values_are_readable
+from lrcnet.wirings import Wiring
 
 # With gradients, an operator of its own costs more than plain operations for fewer samples than this.
 _FEWEST_SAMPLES = 64
@@ -36,15 +37,16 @@ class LiquidCell(LiquidParameters, ODECell):
 
     Args:
         input_size: n, may be 0.
-        hidden_size: m.
+        hidden_size: m; the units of the wiring if None.
         elastance: the model's own if None; "asymmetric" or "symmetric" for LRC and LRCU.
         solver, unfolds: the model's own if None.
         negative_dt: "error", "clamp" to 0, or "allow" (explicit Euler only).
         backend: "auto" uses a fused kernel if one serves the call, "fused" insists on it, "reference" is the plain
             loop.
-        bias, input_map, output_map, parametrisation, constraint, init: see `LiquidParameters`.
+        bias, input_map, output_map, parametrisation, constraint, init, wiring: see `LiquidParameters`.
 
-    The output map does not touch the state that `forward` returns; layers apply it to their output.
+    The state that `forward` returns has all units, untouched by the output map; a layer's output has that of the motor
+    neurons alone, with the map applied.
     """
 
     terms_of_all_steps = False
@@ -57,7 +59,7 @@ class LiquidCell(LiquidParameters, ODECell):
     def __init__(
         self,
         input_size: int,
-        hidden_size: int,
+        hidden_size: int | None = None,
         bias: bool = True,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
@@ -71,6 +73,7 @@ class LiquidCell(LiquidParameters, ODECell):
         parametrisation: str = "scaled",
         constraint: str = "clamp",
         init: str = "balanced",
+        wiring: Wiring | None = None,
         backend: str = "auto",
     ) -> None:
         name = type(self).__name__
@@ -84,6 +87,7 @@ class LiquidCell(LiquidParameters, ODECell):
             parametrisation=parametrisation,
             constraint=constraint,
             init=init,
+            wiring=wiring,
             device=device,
             dtype=dtype,
         )
@@ -91,6 +95,10 @@ class LiquidCell(LiquidParameters, ODECell):
         solver = one_of(f"solver of {name}", solver or self.solvers[0], self.solvers)
         self.set_solver(solver, self.default_unfolds if unfolds is None else unfolds, negative_dt)
         self.backend = one_of("backend", backend, kernels.CHOICES)
+
+    @property
+    def output_size(self) -> int:
+        return self.hidden_size if self.wiring is None else self.wiring.output_size
 
     def switches(self, *, solver: str | None = None, batch_first: bool = False, for_kernel: bool = False) -> Switches:
         """Return the switches of this model, with another solver if one is given.
@@ -123,7 +131,12 @@ class LiquidCell(LiquidParameters, ODECell):
         return liquid.split(values, terms, h, self.switches())
 
     def read_out(self, h: Tensor) -> Tensor:
-        return liquid.affine(h, self.letter("output_scale"), self.letter("output_shift")) if self.maps_output else h
+        motors = self.output_size
+        # The motor neurons come first.
+        h = h if motors == self.hidden_size else h[..., :motors]
+        if not self.maps_output:
+            return h
+        return liquid.affine(h, self.letter("output_scale")[:motors], self.letter("output_shift")[:motors])
 
     def gates(self, x: Tensor, h: Tensor, states: Tensor, batch_major: bool) -> GatesByName:
         circuit, before = self.values(), states_before(h, states)
@@ -260,6 +273,7 @@ class LiquidCell(LiquidParameters, ODECell):
 
     def extra_repr(self) -> str:
         stored = "" if self.parametrisation == PARAMETRISATIONS[0] else f"parametrisation={self.parametrisation!r}, "
+        stored += "" if self.wiring is None else f"wiring={self.wiring!r}, "
         return (
             f"{self.input_size}, {self.hidden_size}, elastance={self.elastance!r}, solver={self.solver!r}, "
             f"unfolds={self.unfolds}, {stored}backend={self.backend!r}"

@@ -21,7 +21,8 @@ ELASTANCE_CODES = {name: code for code, name in enumerate(("none", "asymmetric",
 SOLVER_CODES = {name: code for code, name in enumerate((*FUSED_SOLVERS, SLOPE))}
 
 TENSORS = ("x", "h0", "dt", *STEP_LETTERS)
-"""The tensors of a problem in the operators' order; its numbers follow: dt_value, then the switches."""
+"""The tensors of a problem that have a gradient, in the operators' order; its numbers follow: dt_value, then the
+switches. The mask of a wiring is the operators' last argument."""
 _LETTERS, _TENSORS = len(STEP_LETTERS), len(TENSORS)
 
 # scaled -> the unit of each step letter. C++ reads them from this memory as a `Letters<double>`: one address costs a
@@ -49,14 +50,14 @@ class Problem(NamedTuple):
     switches: Switches
 
     def pack(self) -> tuple[Any, ...]:
-        """Return the operators' flat arguments."""
+        """Return the operators' flat arguments, without the mask."""
         return (self.x, self.h0, self.dt, *self.circuit[:_LETTERS], self.dt_value, *self.switches)
 
     @classmethod
-    def unpack(cls, flat: Sequence[Any]) -> "Problem":
-        """Read a problem from the operators' flat arguments: the inverse of `pack`."""
+    def unpack(cls, flat: Sequence[Any], mask: Tensor | None) -> "Problem":
+        """Read a problem from the operators' flat arguments and the mask: the inverse of `pack`."""
         x, h0, dt = flat[:3]
-        circuit, dt_value = Circuit(*flat[3:_TENSORS]), flat[_TENSORS]
+        circuit, dt_value = Circuit(*flat[3:_TENSORS], mask=mask), flat[_TENSORS]
         return cls(x, h0, dt, circuit, dt_value, Switches(*flat[_TENSORS + 1 :]))
 
     @property
@@ -129,7 +130,7 @@ class Arguments:
 
 
 def model_arguments(circuit: Circuit, switches: Switches, x: Tensor, inputs: int, units: int) -> tuple[int, ...] | None:
-    """Return the arguments that describe the network: switches, units, sizes, addresses of its letters.
+    """Return the arguments that describe the network: switches, units, sizes, addresses of its letters and mask.
 
     C reads from these addresses: a wrong size must not get any further than this. None if a letter is not as it must
     be; `rewrite_model` then has the answer or the reason.
@@ -163,9 +164,10 @@ def rewrite_model(
 def _plan(switches: Switches) -> tuple[tuple[int, ...], Callable[..., tuple[int, ...] | None]]:
     """Return the codes of the switches with the units' address, and the function that checks and locates the letters.
 
-    That function takes a circuit, the dtype and a shape for each of "J m", "m" and "n". It returns None if a letter is
-    not as it must be on the CPU, and address 0 for one that is absent or that the switches do not use. It is written
-    out from the table and compiled: the loop of `check_letters` would make a step of one sample a tenth slower.
+    That function takes a circuit, the dtype and a shape for each of "J m", "m" and "n". It returns None if a letter or
+    the mask is not as it must be on the CPU, and address 0 for one that is absent or that the switches do not use. It
+    is written out from the table and compiled: the loop of `check_letters` would make a step of one sample a tenth
+    slower.
     """
     if switches.solver not in SOLVER_CODES or switches.elastance not in ELASTANCE_CODES or switches.unfolds < 1:
         raise ValueError(
@@ -185,12 +187,17 @@ def _plan(switches: Switches) -> tuple[tuple[int, ...], Callable[..., tuple[int,
         )
         checks.append(f"{name} is not None and {check}" if needed else f"({name} is None or {check})")
         addresses.append("0" if not letter.used(switches) else at if needed else f"0 if {name} is None else {at}")
+    checks.append(
+        "(mask is None or mask.shape == matrix and mask.dtype is bools and mask.is_cpu and mask.is_contiguous() "
+        "and mask.data_ptr())"
+    )
+    addresses.append("0 if mask is None else mask.data_ptr()")
     source = f"""
 def read_addresses(circuit, dtype, {", ".join(shapes.values())}):
     {", ".join(Circuit._fields)} = circuit
     return ({", ".join(addresses)}) if {" and ".join(checks)} else None
 """
-    namespace: dict[str, Any] = {}
+    namespace: dict[str, Any] = {"bools": torch.bool}
     exec(source, namespace)
     codes = (
         int(switches.saturated),

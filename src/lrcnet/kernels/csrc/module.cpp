@@ -95,6 +95,7 @@ void read_model(Reader& reader, Problem& problem) {
   problem.n = reader.integer();
   problem.m = reader.integer();
   problem.letters.each([&reader](const void*& letter) { letter = reader.address(); });
+  problem.mask = static_cast<const unsigned char*>(reader.address());
 }
 
 void read_sequence(Reader& reader, Problem& problem) {
