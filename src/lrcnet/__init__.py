@@ -31,11 +31,14 @@ if TYPE_CHECKING:
     from lrcnet.constraints import project_
     from lrcnet.environment import info
     from lrcnet.errors import DivergenceError, DivergenceWarning, FirstGapWarning, StabilityWarning, TimeWarning
+    from lrcnet.folders import load
     from lrcnet.layers import CTRNN, GRUODE, LAYERS, LRC, LRCU, LTC, MGU, STC
     from lrcnet.mixed_memory import MixedMemory, MixedMemoryCell
+    from lrcnet.models import Classifier, Forecaster, Regressor, Tagger
     from lrcnet.neural_ode import LRCField, MLPField, NeuralODE
     from lrcnet.safe_loading import safe_globals
     from lrcnet.solvers import SOLVERS
+    from lrcnet.streaming import Stream
     from lrcnet.torch_layers import GRU, LSTM
     from lrcnet.training import find_rate
 
@@ -55,9 +58,11 @@ __all__ = [
     "CTRNNCell",
     "CfC",
     "CfCCell",
+    "Classifier",
     "DivergenceError",
     "DivergenceWarning",
     "FirstGapWarning",
+    "Forecaster",
     "GRUCell",
     "GRUODECell",
     "LRCCell",
@@ -70,14 +75,18 @@ __all__ = [
     "MixedMemory",
     "MixedMemoryCell",
     "NeuralODE",
+    "Regressor",
     "STCCell",
     "StabilityWarning",
+    "Stream",
+    "Tagger",
     "TimeWarning",
     "WiredCfC",
     "WiredCfCCell",
     "__version__",
     "find_rate",
     "info",
+    "load",
     "project_",
     "safe_globals",
 ]
@@ -104,11 +113,14 @@ _PUBLIC = {
     "constraints": ("project_",),
     "environment": ("info",),
     "errors": ("DivergenceError", "DivergenceWarning", "FirstGapWarning", "StabilityWarning", "TimeWarning"),
+    "folders": ("load",),
     "layers": ("CTRNN", "GRUODE", "LAYERS", "LRC", "LRCU", "LTC", "MGU", "STC"),
     "mixed_memory": ("MixedMemory", "MixedMemoryCell"),
+    "models": ("Classifier", "Forecaster", "Regressor", "Tagger"),
     "neural_ode": ("LRCField", "MLPField", "NeuralODE"),
     "safe_loading": ("safe_globals",),
     "solvers": ("SOLVERS",),
+    "streaming": ("Stream",),
     "torch_layers": ("GRU", "LSTM"),
     "training": ("find_rate",),
 }

@@ -19,11 +19,12 @@ from lrcnet.initial_values import Init
 from lrcnet.liquid import ELASTANCES, Elastance, Parametrisation
 from lrcnet.options import BackendChoice
 from lrcnet.parallel_adjoint import LARGEST_STATE, roll_out
+from lrcnet.saving import Saveable
 from lrcnet.solvers import FIELD_SOLVERS, FieldSolverName, VectorField, solve
 from lrcnet.tracing import values_are_readable
 
 
-class MLPField(nn.Module):
+class MLPField(Saveable, nn.Module):
     """dy/dt = MLP(y), the paper's baseline: d-32-32-d with tanh, weights from N(0, 0.1), biases 0.
 
     >>> lrcnet.MLPField(2)(0.0, torch.randn(16, 2)).shape
@@ -65,7 +66,7 @@ class MLPField(nn.Module):
         return self.bind()(t, y)
 
 
-class LRCField(nn.Module):
+class LRCField(Saveable, nn.Module):
     """dy/dt = W_out LRC'(W_in y + b_in) + b_out: the right-hand side of an LRC between two linear maps.
 
     LRC' is Eq. 3 without input; its state is the mapped state W_in y + b_in.
@@ -133,7 +134,7 @@ class LRCField(nn.Module):
         return self.bind()(t, y)
 
 
-class NeuralODE(nn.Module):
+class NeuralODE(Saveable, nn.Module):
     """The roll-out of any vector field f(t, y), a module or a function.
 
     Args:

@@ -15,6 +15,7 @@ from torch.nn.utils.rnn import PackedSequence
 from lrcnet.cells.base import Cell
 from lrcnet.cells.gated import no_time, with_time
 from lrcnet.errors import check_flag, check_placement, positive_size
+from lrcnet.saving import Saveable
 from lrcnet.sequence import (
     Dt,
     Layout,
@@ -38,7 +39,7 @@ def keyword_only(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     return {name: p for name, p in parameters.items() if p.kind is inspect.Parameter.KEYWORD_ONLY}
 
 
-class RecurrentLayer(Unscriptable, nn.Module):
+class RecurrentLayer(Saveable, Unscriptable, nn.Module):
     """A stack of cells over time, with torch.nn.GRU's interface.
 
     Args:

@@ -6,13 +6,14 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
 from lrcnet.cells.gated import check_pair, no_time, reset_torch_rnn, with_time
 from lrcnet.errors import check_flag, check_placement, positive_size
+from lrcnet.saving import Saveable
 from lrcnet.sequence import Dt, as_sequence, cast_to, check_dropout, initial_state, read_input, under_autocast
 from lrcnet.tracing import Unscriptable
 
 State = Tensor | tuple[Tensor, Tensor]
 
 
-class _TimedLayer(Unscriptable, nn.Module):
+class _TimedLayer(Saveable, Unscriptable, nn.Module):
     """The additions to torch's LSTM and GRU: dt as an input column, streaming, empty sequences, initial values."""
 
     mode: str

@@ -22,7 +22,7 @@ from lrcnet.errors import (
     positive_size,
 )
 from lrcnet.solvers import SOLVERS, ExplicitRungeKutta, advance
-from lrcnet.tracing import Unscriptable, values_are_readable
+from lrcnet.tracing import Unscriptable, is_unknown, scan_operator, values_are_readable
 
 NEGATIVE_DT = ("error", "clamp", "allow")
 
@@ -141,6 +141,8 @@ class Cell(Unscriptable, nn.Module, ABC):
 
     def _scan(self, x: Tensor, h: Tensor, dt: float | Tensor, batch_major: bool) -> Tensor:
         """Run the plain loop; a hook for cells that have a faster way to the same states."""
+        if is_unknown(x.shape[0]):
+            return self._scan_of_unknown_length(x, h, dt)
         step = self._stepper(x)
         start, states = h, []
         gaps = dt.unsqueeze(-1).unbind() if isinstance(dt, Tensor) else None
@@ -152,6 +154,18 @@ class Cell(Unscriptable, nn.Module, ABC):
         whole = torch.stack(states, 1).transpose(0, 1) if batch_major else torch.stack(states)
         warn_if_diverged(x, start, dt, whole)
         return whole
+
+    def _scan_of_unknown_length(self, x: Tensor, h: Tensor, dt: float | Tensor) -> Tensor:
+        """Run the plain loop as one operator, because an exported program works for every length."""
+        step, timed = _PlainStep(self), isinstance(dt, Tensor)
+        names, values = zip(*step.named_parameters(), strict=True)
+
+        def body(h: Tensor, x: Tensor, *rest: Tensor) -> Tensor:
+            gap = rest[0].unsqueeze(-1) if timed else dt
+            new: Tensor = torch.func.functional_call(step, dict(zip(names, rest[timed:], strict=True)), (x, h, gap))
+            return new
+
+        return scan_operator(body, h, [x, dt] if isinstance(dt, Tensor) else [x], values)
 
     def _scan_with_gates(
         self, x: Tensor, h: Tensor, dt: float | Tensor, batch_major: bool
@@ -247,6 +261,18 @@ class Cell(Unscriptable, nn.Module, ABC):
             )
         check_like(type(self).__name__, "dt", dt, x)
         return check_gaps(dt, self.negative_dt).reshape(-1, 1)
+
+
+class _PlainStep(nn.Module):
+    """One step of a cell's plain loop as a module, so that its parameters can be passed to it as arguments."""
+
+    def __init__(self, cell: Cell) -> None:
+        super().__init__()
+        self.cell = cell
+
+    def forward(self, x: Tensor, h: Tensor, dt: float | Tensor) -> Tensor:
+        values = self.cell.values()
+        return self.cell.advance(values, self.cell.input_terms(values, x), h, dt)
 
 
 class ODECell(Cell):

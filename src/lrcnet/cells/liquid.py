@@ -9,11 +9,12 @@ from torch import Tensor
 from lrcnet import kernels, liquid
 from lrcnet.cells.base import GatesByName, ODECell, states_before
 from lrcnet.circuit import ELASTANCES, SLOPE, Switches
+from lrcnet.decomposition import scan_plainly
 from lrcnet.errors import one_of
 from lrcnet.kernels import Backend
 from lrcnet.liquid import PARAMETRISATIONS, Circuit, Currents, LiquidParameters
 from lrcnet.solvers import SOLVERS, STAGED, ExplicitRungeKutta
-from lrcnet.tracing import values_are_readable
+from lrcnet.tracing import is_unknown, register_decomposition, values_are_readable
 from lrcnet.wirings import Wiring
 
 # With gradients, an operator of its own costs more than plain operations for fewer samples than this.
@@ -22,6 +23,10 @@ _FEWEST_SAMPLES = 64
 _FEWEST_SYNAPSES = 16_384
 # Synapses that the plain gates look at together: one number for each pair of neurons takes memory.
 _SYNAPSES_TOGETHER = 1 << 18
+
+
+# Exporters that know no fused operator find its decomposition here.
+register_decomposition(torch.ops.lrcnet.scan.default, scan_plainly)
 
 
 class LiquidCell(LiquidParameters, ODECell):
@@ -159,10 +164,10 @@ class LiquidCell(LiquidParameters, ODECell):
 
     def _select_for_stages(self, x: Tensor) -> Backend | None:
         """Return the backend that computes each stage of a Runge-Kutta step over x (T, B, n), or None."""
-        synapses = x.shape[1] * (self.input_size + self.hidden_size) * self.hidden_size
-        if self.backend != "auto" or self.solver not in STAGED or synapses < _FEWEST_SYNAPSES:
+        if self.backend != "auto" or self.solver not in STAGED or is_unknown(x.shape[1]):
             return None
-        return kernels.find(x, self.switches(solver=SLOPE))
+        synapses = x.shape[1] * (self.input_size + self.hidden_size) * self.hidden_size
+        return None if synapses < _FEWEST_SYNAPSES else kernels.find(x, self.switches(solver=SLOPE))
 
     def _select_for_scan(self, x: Tensor, switches: Switches) -> Backend | None:
         """Return the backend that runs whole sequences x (T, B, n), or None if the plain loop does."""
