@@ -34,6 +34,7 @@ PUBLIC = [
     "LSTMCell",
     "LTC",
     "LTCCell",
+    "LiquidODE",
     "MGU",
     "MGUCell",
     "MLPField",

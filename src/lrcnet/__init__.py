@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from lrcnet.errors import DivergenceError, DivergenceWarning, FirstGapWarning, StabilityWarning, TimeWarning
     from lrcnet.folders import load
     from lrcnet.layers import CTRNN, GRUODE, LAYERS, LRC, LRCU, LTC, MGU, STC
+    from lrcnet.liquid_ode import LiquidODE
     from lrcnet.models import Classifier, Forecaster, Regressor, Tagger
     from lrcnet.neural_ode import LRCField, MLPField, NeuralODE
     from lrcnet.safe_loading import safe_globals
@@ -63,6 +64,7 @@ __all__ = [
     "LRCUCell",
     "LSTMCell",
     "LTCCell",
+    "LiquidODE",
     "MGUCell",
     "MLPField",
     "NeuralODE",
@@ -90,6 +92,7 @@ _PUBLIC = {
     "errors": ("DivergenceError", "DivergenceWarning", "FirstGapWarning", "StabilityWarning", "TimeWarning"),
     "folders": ("load",),
     "layers": ("CTRNN", "GRUODE", "LAYERS", "LRC", "LRCU", "LTC", "MGU", "STC"),
+    "liquid_ode": ("LiquidODE",),
     "models": ("Classifier", "Forecaster", "Regressor", "Tagger"),
     "neural_ode": ("LRCField", "MLPField", "NeuralODE"),
     "safe_loading": ("safe_globals",),

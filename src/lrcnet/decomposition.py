@@ -41,7 +41,9 @@ def scan_plainly(*flat: Any) -> tuple[Tensor, Tensor]:
         gap, letters = (problem.dt_value, others) if problem.dt is None else (others[0].unsqueeze(-1), others[1:])
         own = _NO_LETTERS._replace(**dict(zip(names, letters, strict=True)))
         terms = liquid.input_currents(own, x)
-        return advance(switches.solver, lambda state: liquid.split(own, terms, state, switches), h, gap, switches.unfolds)
+        return advance(
+            switches.solver, lambda state: liquid.split(own, terms, state, switches), h, gap, switches.unfolds
+        )
 
     x = time_major(problem.x)
     start = x.new_zeros(x.shape[1], circuit.units) if problem.h0 is None else problem.h0
