@@ -92,7 +92,8 @@ def test_times_per_trajectory_equal_one_call_each(solver: Any) -> None:
     y0 = torch.randn(3, 2, dtype=torch.float64)
     together = model(y0, t)
     for i in range(3):
-        torch.testing.assert_close(together[:, i], model(y0[i : i + 1], t[:, i])[:, 0])
+        # The adaptive solver chooses its steps for all trajectories of a call, within its tolerances.
+        torch.testing.assert_close(together[:, i], model(y0[i : i + 1], t[:, i])[:, 0], rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("solver", ["heun", "rk4", "dopri5"])
