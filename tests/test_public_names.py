@@ -36,6 +36,7 @@ PUBLIC = [
     "LSTMCell",
     "LTC",
     "LTCCell",
+    "LiquidODE",
     "MGU",
     "MGUCell",
     "MLPField",

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from lrcnet.errors import DivergenceError, DivergenceWarning, FirstGapWarning, StabilityWarning, TimeWarning
     from lrcnet.folders import load
     from lrcnet.layers import CTRNN, GRUODE, LAYERS, LRC, LRCU, LTC, MGU, STC
+    from lrcnet.liquid_ode import LiquidODE
     from lrcnet.mixed_memory import MixedMemory, MixedMemoryCell
     from lrcnet.models import Classifier, Forecaster, Regressor, Tagger
     from lrcnet.neural_ode import LRCField, MLPField, NeuralODE
@@ -70,6 +71,7 @@ __all__ = [
     "LRCUCell",
     "LSTMCell",
     "LTCCell",
+    "LiquidODE",
     "MGUCell",
     "MLPField",
     "MixedMemory",
@@ -116,6 +118,7 @@ _PUBLIC = {
     "folders": ("load",),
     "layers": ("CTRNN", "GRUODE", "LAYERS", "LRC", "LRCU", "LTC", "MGU", "STC"),
     "mixed_memory": ("MixedMemory", "MixedMemoryCell"),
+    "liquid_ode": ("LiquidODE",),
     "models": ("Classifier", "Forecaster", "Regressor", "Tagger"),
     "neural_ode": ("LRCField", "MLPField", "NeuralODE"),
     "safe_loading": ("safe_globals",),

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, Literal
 
+import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
@@ -138,9 +139,10 @@ class NeuralODE(Saveable, nn.Module):
     """The roll-out of any vector field f(t, y), a module or a function.
 
     Args:
-        field: called as field(t, y) -> dy/dt; if it has a method `bind()`, each roll-out calls that once and uses the
-            field it returns.
-        solver: "euler", "heun", "rk4" (one step per interval of the given times), or "dopri5" (adaptive).
+        field: called as field(t, y) -> dy/dt with a tensor t, one number or (B, 1); if it has a method `bind()`, each
+            roll-out calls that once and uses the field it returns.
+        solver: "euler", "heun", "rk4" (`substeps` steps per interval of the given times), or "dopri5" (adaptive).
+        substeps: number of steps of a fixed-step solver per interval.
         relative_tolerance, absolute_tolerance: tolerances of the adaptive solver.
         backend: "auto" computes the gradients of a small autonomous field for all points of a roll-out at once;
             "reference" is the plain loop, which can be differentiated more than once.
@@ -155,6 +157,7 @@ class NeuralODE(Saveable, nn.Module):
         field: nn.Module | Callable[[Any, Tensor], Tensor],
         *,
         solver: FieldSolverName = "dopri5",
+        substeps: int = 1,
         relative_tolerance: float = 1e-7,
         absolute_tolerance: float = 1e-9,
         backend: Literal["auto", "reference"] = "auto",
@@ -166,36 +169,41 @@ class NeuralODE(Saveable, nn.Module):
             )
         self.field = field
         self.solver = one_of("solver of a Neural ODE", solver, FIELD_SOLVERS)
+        self.substeps = positive_size("substeps", substeps)
         self.relative_tolerance = _check_tolerance("relative_tolerance", relative_tolerance)
         self.absolute_tolerance = _check_tolerance("absolute_tolerance", absolute_tolerance)
         self.backend = one_of("backend", backend, ("auto", "reference"))
 
     def forward(self, y0: Tensor, t: Tensor, *, solver: FieldSolverName | None = None) -> Tensor:
-        """Return the states (N, B, d) at the times t (N,), from y0 (B, d) at t[0].
+        """Return the states (N, B, d) at the times t, from y0 (B, d) at the first of them.
 
         Args:
             y0: (B, d), the initial states.
-            t: (N,), the times.
+            t: (N,), the times, or (N, B), those of each trajectory. They increase, or decrease, from first to last.
             solver: the solver of this roll-out, e.g. to test a model with a solver that it was not trained with.
 
         Raises:
+            ValueError: for times that are not finite, repeat or change direction.
             DivergenceError: if the trajectory becomes infinite or NaN although y0 is finite.
         """
         if solver is not None:
             one_of("solver of a Neural ODE", solver, FIELD_SOLVERS)
-        _check_roll_out(y0, t, adaptive=(solver or self.solver) == "dopri5")
+        _check_start(y0)
+        _check_times(t, y0)
         bind = getattr(self.field, "bind", None)
         field = self.field if bind is None else bind()
+        chosen = solver or self.solver
+        fine = t if chosen == "dopri5" else _refine(t, self.substeps)
         states = (roll_out if self._can_run_in_parallel(y0, t) else solve)(
-            solver or self.solver,
+            chosen,
             field,
             y0,
-            t,
+            fine,
             relative_tolerance=self.relative_tolerance,
             absolute_tolerance=self.absolute_tolerance,
         )
         _raise_if_diverged(states)
-        return states
+        return states if fine is t else states[:: self.substeps]
 
     def _can_run_in_parallel(self, y0: Tensor, t: Tensor) -> bool:
         """Return whether the gradients can be computed for all points at once; see `lrcnet.parallel_adjoint`."""
@@ -205,6 +213,7 @@ class NeuralODE(Saveable, nn.Module):
             and y0.dim() == 2
             and y0.shape[-1] <= LARGEST_STATE
             and values_are_readable(y0)
+            and t.dim() == 1
             and bool((t.diff() > 0).all())
         )
 
@@ -218,25 +227,12 @@ def _check_tolerance(what: str, given: object) -> float:
     return number
 
 
-def _check_roll_out(y0: Tensor, t: Tensor, *, adaptive: bool) -> None:
-    """Raise unless y0 is (B, d) and t holds finite times, rising or falling throughout for an adaptive solver."""
-    if not isinstance(t, Tensor) or t.dim() != 1:
-        raise ValueError(f"t must be a tensor of 1 dimension, the times, but is {_describe(t)}; pass one")
+def _check_start(y0: object) -> None:
+    """Raise unless y0 is (B, d)."""
     if not isinstance(y0, Tensor) or y0.dim() != 2:
         raise ValueError(f"y0 must be a tensor of shape (batch, state), but is {_describe(y0)}; reshape it")
     if not y0.is_floating_point():
         raise ValueError(f"y0 must be floating point, but is {y0.dtype}; convert it")
-    if not t.is_floating_point():
-        raise ValueError(f"t must be floating point, but is {t.dtype}; convert it")
-    if not len(t):
-        raise ValueError("t must hold at least one time, that of y0, but is empty; pass the times")
-    if not values_are_readable(t):
-        return
-    if not bool(t.isfinite().all()):
-        raise ValueError("t must be finite, but holds an infinite value or NaN; pass the times of the states")
-    steps = t.diff()
-    if adaptive and not (bool((steps > 0).all()) or bool((steps < 0).all())):
-        raise ValueError("t must rise or fall throughout for the solver dopri5, but does not; sort it, without repeats")
 
 
 def _raise_if_diverged(states: Tensor) -> None:
@@ -248,8 +244,57 @@ def _raise_if_diverged(states: Tensor) -> None:
     step = int((~states.isfinite()).flatten(1).any(1).nonzero()[0])
     raise DivergenceError(
         f"the trajectory stopped being finite at time index {step} of {len(states)} although it starts finite; take "
-        "smaller steps or another solver"
+        "more substeps or another solver"
     )
+
+
+def _check_times(t: object, y0: Tensor) -> None:
+    """Raise unless t is (N,) or (N, B), finite, and runs in one direction."""
+    if not isinstance(t, Tensor) or t.dim() not in (1, 2) or not len(t) or not t.is_floating_point():
+        kind = f" and type {t.dtype}" if isinstance(t, Tensor) else ""
+        raise ValueError(
+            "t must be a floating-point tensor of 1 dimension, the times, or of 2, the times of each trajectory, with "
+            f"at least one time, but is {_describe(t)}{kind}; convert it"
+        )
+    if t.dim() == 2 and (y0.dim() != 2 or t.shape[1] != len(y0)):
+        raise ValueError(
+            f"t of 2 dimensions must be (times, trajectories) with y0 (trajectories, state), but t has shape "
+            f"{tuple(t.shape)} and y0 {tuple(y0.shape)}; pass one column per trajectory"
+        )
+    if not values_are_readable(t):
+        return
+    columns = t.unsqueeze(-1) if t.dim() == 1 else t
+
+    def name(step: int, column: int) -> str:
+        return f"t[{step}]" if t.dim() == 1 else f"t[{step}, {column}]"
+
+    wrong = (~columns.isfinite()).nonzero()
+    if len(wrong):
+        step, column = wrong[0].tolist()
+        raise ValueError(f"t must be finite, but {name(step, column)} is {columns[step, column].item()}; correct it")
+    gaps = columns.diff(dim=0)
+    repeated = (gaps == 0).nonzero()
+    if len(repeated):
+        step, column = repeated[0].tolist()
+        raise ValueError(
+            f"t must not repeat a time, but {name(step + 1, column)} equals {name(step, column)} = "
+            f"{columns[step, column].item():g}; drop one of the readings"
+        )
+    turned = (gaps.sign() != gaps[:1].sign()).nonzero() if len(gaps) else gaps
+    if len(turned):
+        step, column = turned[0].tolist()
+        raise ValueError(
+            f"t must increase, or decrease, all the way, but turns at {name(step, column)}; sort the readings by time"
+        )
+
+
+def _refine(t: Tensor, substeps: int) -> Tensor:
+    """Return the times with `substeps` equal steps in each interval."""
+    if substeps == 1 or len(t) < 2:
+        return t
+    shares = torch.arange(substeps, dtype=t.dtype, device=t.device) / substeps
+    inner = t[:-1].unsqueeze(1) + t.diff(dim=0).unsqueeze(1) * shares.view(-1, *[1] * (t.dim() - 1))
+    return torch.cat([inner.flatten(0, 1), t[-1:]])
 
 
 def _describe(value: object) -> str:

@@ -106,8 +106,8 @@ def _times(frame: Any, schema: Schema) -> Floats:
     if len(wrong):
         row = int(wrong[0])
         raise ValueError(
-            f"column {schema.time!r} must hold dates such as 2024-05-01 13:00, but row {row + 1} is {column[row]!r}; "
-            "correct it"
+            f"column {schema.time!r} must hold dates such as 2024-05-01 13:00, but row {row + 1} is "
+            f"{str(column[row])!r}; correct it"
         )
     seconds: Floats = ((moments - pandas.Timestamp(0, tz="UTC")) / pandas.Timedelta("1s")).to_numpy(np.float64)
     return seconds
@@ -123,7 +123,7 @@ def _one_hot(frame: Any, name: str, values: list[str]) -> list[Floats]:
         row = int(unknown[0])
         raise ValueError(
             f"column {name!r} must hold one of {', '.join(values)}, as in training, but row {row + 1} is "
-            f"{text[row]!r}; correct it"
+            f"{str(text[row])!r}; correct it"
         )
     return [np.where(missing, np.nan, (text == value).astype(np.float64)) for value in values]
 

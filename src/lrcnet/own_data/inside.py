@@ -67,8 +67,12 @@ def channel_shares(model: SequenceModel, examples: Examples, schema: Schema) -> 
         last = answers[:, -1] if answers.dim() == 3 else answers
         return last.max(-1).values if schema.task == "classification" else last.sum(-1)
 
-    parts = [shares(model, one["x"], score, one.get("dt")).inputs for one in examples if one["x"].shape[1] > 1]
-    total = torch.stack(parts).mean(0) if parts else torch.zeros(0)
+    # A channel's part is its distance from the mean over all series, so they have to be one batch: of equal length.
+    length = sorted(one["x"].shape[1] for one in examples)[len(examples) // 2]
+    chosen = [one for one in examples if one["x"].shape[1] >= length]
+    x = torch.cat([one["x"][:, :length] for one in chosen])
+    dt = torch.cat([one["dt"][:, :length] for one in chosen]) if "dt" in chosen[0] else None
+    total = shares(model, x, score, dt).inputs
     names = list(schema.channels)
     if len(total) > len(names):
         names += [f"{name} was measured" for name in schema.channels][: len(total) - len(names)]
@@ -81,6 +85,6 @@ def channel_shares(model: SequenceModel, examples: Examples, schema: Schema) -> 
         ("channel", "share"),
         rows[:30],
         "The part of the answer, to first order, that would be lost if the channel stayed at its mean; averaged over "
-        f"{len(parts)} test series.",
+        f"{len(chosen)} test series.",
     )
     return Section("shares", "What its answers are made of", [table])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lrcnet.own_data.examples import example_inputs
-from lrcnet.own_data.fit import Fit, comparison, describe, verdict
+from lrcnet.own_data.fit import Fit, comparison, describe
 from lrcnet.own_data.inside import time_constants
 from lrcnet.own_data.measures import MAIN, calibration, confusion
 from lrcnet.pages import palette
@@ -30,7 +30,7 @@ def write_report(result: Fit, path: Path, source: str) -> Path:
         [tuple(line.split(maxsplit=1)) for line in describe(schema, result.split.training)],
     )
     sections = [
-        Section("comparison", "Is it worth it?", [verdict(result), comparison(result)]),
+        Section("comparison", "Is it worth it?", [comparison(result)]),
         Section("learning", "How it learned", [_learning_curve(result)]),
         _answers(result),
         time_constants(result.estimator.module_, example_inputs(result), schema.dates),

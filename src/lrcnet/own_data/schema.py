@@ -138,7 +138,7 @@ def _decide_task(frame: Any, target: str | None, task: str | None) -> Task:
     if task is not None:
         if task == "regression" and not _is_numeric(column):
             raise ValueError(
-                f"regression needs numbers, but column {target!r} holds {column[0]!r} in row 1; correct it"
+                f"regression needs numbers, but column {target!r} holds {str(column[0])!r} in row 1; correct it"
             )
         return task  # type: ignore[return-value]
     whole = column.dtype.kind in "iub" and len(np.unique(column)) <= MOST_NUMERIC_CLASSES

@@ -56,8 +56,8 @@ def split(readings: Readings, schema: Schema, seed: int) -> Split:
         if np.bincount(groups)[smallest] < 2:
             row = int(np.flatnonzero(groups == smallest)[0])
             raise ValueError(
-                f"every class of column {schema.target!r} needs at least two series, but {readings.targets[row]!r} has "
-                f"one ({readings.ids[row]!r}); add series or leave it out"
+                f"every class of column {schema.target!r} needs at least two series, but "
+                f"{str(readings.targets[row])!r} has one ({readings.ids[row]!r}); add series or leave it out"
             )
     test: list[int] = []
     for group in np.unique(groups):

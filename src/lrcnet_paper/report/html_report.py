@@ -17,6 +17,7 @@ from lrcnet_paper.report.assemble import (
     claims_table,
     commands,
     environment_tables,
+    own_task_tables,
     reproduce_commands,
     verdict_counts,
 )
@@ -67,7 +68,11 @@ def _section(section: ArtefactSection) -> Section:
 
 
 def _environment(runs: Sequence[FinishedRun]) -> str:
-    machines = "".join(tables.to_html(table) for table in environment_tables(runs)) if runs else "<p>No runs.</p>"
+    machines = (
+        "".join(tables.to_html(table) for table in (*own_task_tables(runs), *environment_tables(runs)))
+        if runs
+        else "<p>No runs.</p>"
+    )
     lines = "\n".join(escape(line) for line in commands(runs))
     name, title = ENVIRONMENT
     return (

@@ -14,6 +14,7 @@ from lrcnet_paper.report.assemble import (
     claims_table,
     commands,
     environment_tables,
+    own_task_tables,
     reproduce_commands,
     verdict_counts,
 )
@@ -43,7 +44,7 @@ def write_markdown(
     for section in sections:
         parts += _section(section, pictures)
     parts += ["## Machine, versions, commands", EVERYTHING, _code(reproduce_commands(runs))]
-    parts += [tables.to_markdown(table) for table in environment_tables(runs)]
+    parts += [tables.to_markdown(table) for table in (*own_task_tables(runs), *environment_tables(runs))]
     parts += ["<details><summary>The command of every single run</summary>", _code(commands(runs)), "</details>"]
     page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
     return page

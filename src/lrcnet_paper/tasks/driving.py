@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -25,10 +25,14 @@ from lrcnet_paper.driving.windows import Windows
 from lrcnet_paper.road_seeds import split_roads
 
 from .data_folders import cache_folder
-from .task import DataPath, Index, Recipe, Task
+from .own_recordings import NOTES, read_own
+from .task import ANY_NUMBER, DataPath, Index, Recipe, Task
 
 CURVATURE_UNIT = 0.01
 """Unit of curvature in the losses, 1/m."""
+
+RECORDINGS = "recordings"
+"""The variant of a user's own recordings, in the folder of --data."""
 
 LENGTH = 32
 """Number of frames of a sequence, as in the paper."""
@@ -165,6 +169,10 @@ def recording(variant: str, split: str) -> DriveRecording:
 
 
 def _load(variant: str, split: str, data: DataPath | None) -> WindowSamples:
+    if variant == RECORDINGS:
+        drives = read_own(data).split(split, LENGTH)
+        windows = Windows(drives, LENGTH, stride=4 if split == "train" else LENGTH)
+        return WindowSamples(windows, len(windows), balanced=split == "train")
     # Windows for training overlap, so that a bend is seen at many moments; the others do not overlap.
     windows = Windows(recording(variant, split), LENGTH, stride=4 if split == "train" else LENGTH)
     return WindowSamples(windows, _SOURCES[variant].windows[split], balanced=split == "train")
@@ -174,7 +182,7 @@ def _task(variant: str, source: _Source) -> Task:
     return Task(
         name="driving",
         variant=variant,
-        variants=tuple(_SOURCES),
+        variants=(*_SOURCES, RECORDINGS),
         title="Lane keeping from a camera",
         kind="steering",
         input_size=HEIGHT * WIDTH * 3,
@@ -197,5 +205,10 @@ def _task(variant: str, source: _Source) -> Task:
     )
 
 
-VARIANTS: dict[str, Task] = {variant: _task(variant, source) for variant, source in _SOURCES.items()}
+_OWN = _task(RECORDINGS, _Source({}, dict.fromkeys(("train", "validation", "test"), ANY_NUMBER), record, NOTES))
+
+VARIANTS: dict[str, Task] = {
+    **{variant: _task(variant, source) for variant, source in _SOURCES.items()},
+    RECORDINGS: replace(_OWN, takes_data=True),
+}
 """Every variant of the task, the default one first."""
