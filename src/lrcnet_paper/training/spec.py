@@ -13,6 +13,7 @@ from lrcnet.errors import one_of, positive_size
 from lrcnet_paper import tasks
 from lrcnet_paper.training.budgets import BUDGETS, CUSTOM
 from lrcnet_paper.training.change import Change
+from lrcnet_paper.training.protocols import FIRST, current_protocol
 from lrcnet_paper.training.schedules import SCHEDULES
 
 Option = str | int | float | bool
@@ -38,6 +39,7 @@ class RunSpec:
         piece: length in steps of the pieces to train on; None trains on whole sequences.
         devices, nodes: processes per node, and nodes, that share each step; every process takes `batch_size` samples.
         options: further arguments of the model, such as {"units": 32, "parametrisation": "ab"}.
+        protocol: version of the experiment, see `lrcnet_paper.training.protocols`; 0 stands for today's.
 
     Example:
         >>> spec = RunSpec("person", "coarse", "lrcu-s", epochs=100)
@@ -62,6 +64,7 @@ class RunSpec:
     devices: int = 1
     nodes: int = 1
     options: Mapping[str, Option] = field(default_factory=dict, hash=False)
+    protocol: int = 0
 
     def __post_init__(self) -> None:
         one_of("schedule", self.schedule, SCHEDULES)
@@ -76,6 +79,8 @@ class RunSpec:
                 raise ValueError(f"{name} must be above 0, but is {value}")
         # Sorted, so that equal options give equal files.
         object.__setattr__(self, "options", dict(sorted(self.options.items())))
+        if self.protocol == 0:
+            object.__setattr__(self, "protocol", current_protocol(self.task, self.model))
 
     def identity(self) -> dict[str, Any]:
         """Return every choice that decides the numbers of the first epoch.
@@ -189,7 +194,8 @@ class RunSpec:
         names = {f.name for f in fields(cls)}
         if content.keys() - names or not {"task", "variant", "model"} <= content.keys():
             raise ValueError(f"a run needs task, variant and model and knows {sorted(names)}; got {sorted(content)}")
-        return cls(**content)
+        # Descriptions that are older than the field follow the first protocol.
+        return cls(**{"protocol": FIRST, **content})
 
 
 class HasRunSpec:
@@ -266,4 +272,4 @@ _SETTINGS = {
     "devices": "devices",
     "nodes": "nodes",
 }
-_DEFAULTS = {f.name: f.default if f.default is not MISSING else {} for f in fields(RunSpec)}
+_DEFAULTS = {f.name: f.default if f.default is not MISSING else {} for f in fields(RunSpec)} | {"protocol": FIRST}
