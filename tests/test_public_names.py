@@ -36,6 +36,8 @@ PUBLIC = [
     "MGUCell",
     "MLPField",
     "NeuralODE",
+    "ResetBeforeGRU",
+    "ResetBeforeGRUCell",
     "SOLVERS",
     "STC",
     "STCCell",

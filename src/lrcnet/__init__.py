@@ -23,12 +23,13 @@ if TYPE_CHECKING:
         LSTMCell,
         LTCCell,
         MGUCell,
+        ResetBeforeGRUCell,
         STCCell,
     )
     from lrcnet.constraints import project_
     from lrcnet.environment import info
     from lrcnet.errors import DivergenceError, DivergenceWarning, FirstGapWarning, StabilityWarning, TimeWarning
-    from lrcnet.layers import CTRNN, GRUODE, LAYERS, LRC, LRCU, LTC, MGU, STC
+    from lrcnet.layers import CTRNN, GRUODE, LAYERS, LRC, LRCU, LTC, MGU, STC, ResetBeforeGRU
     from lrcnet.neural_ode import LRCField, MLPField, NeuralODE
     from lrcnet.safe_loading import safe_globals
     from lrcnet.solvers import SOLVERS
@@ -62,6 +63,8 @@ __all__ = [
     "MGUCell",
     "MLPField",
     "NeuralODE",
+    "ResetBeforeGRU",
+    "ResetBeforeGRUCell",
     "STCCell",
     "StabilityWarning",
     "TimeWarning",
@@ -77,11 +80,12 @@ _PUBLIC = {
     "cells": (
         "CELLS",
         *("CTRNNCell", "GRUCell", "GRUODECell", "LRCCell", "LRCUCell", "LSTMCell", "LTCCell", "MGUCell", "STCCell"),
+        "ResetBeforeGRUCell",
     ),
     "constraints": ("project_",),
     "environment": ("info",),
     "errors": ("DivergenceError", "DivergenceWarning", "FirstGapWarning", "StabilityWarning", "TimeWarning"),
-    "layers": ("CTRNN", "GRUODE", "LAYERS", "LRC", "LRCU", "LTC", "MGU", "STC"),
+    "layers": ("CTRNN", "GRUODE", "LAYERS", "LRC", "LRCU", "LTC", "MGU", "STC", "ResetBeforeGRU"),
     "neural_ode": ("LRCField", "MLPField", "NeuralODE"),
     "safe_loading": ("safe_globals",),
     "solvers": ("SOLVERS",),

@@ -2,7 +2,7 @@
 
 from lrcnet.cells.base import Cell, ODECell
 from lrcnet.cells.ctrnn import CTRNNCell
-from lrcnet.cells.gated import GRUCell, LSTMCell, MGUCell
+from lrcnet.cells.gated import GRUCell, LSTMCell, MGUCell, ResetBeforeGRUCell
 from lrcnet.cells.gru_ode import GRUODECell
 from lrcnet.cells.liquid import LiquidCell, LRCCell, LRCUCell, LTCCell, STCCell
 
@@ -14,6 +14,7 @@ CELLS: dict[str, type[Cell] | type[LSTMCell] | type[GRUCell]] = {
     "mgu": MGUCell,
     "lstm": LSTMCell,
     "gru": GRUCell,
+    "gru-reset-before": ResetBeforeGRUCell,
     "ctrnn": CTRNNCell,
     "gru-ode": GRUODECell,
 }
@@ -31,5 +32,6 @@ __all__ = [
     "LiquidCell",
     "MGUCell",
     "ODECell",
+    "ResetBeforeGRUCell",
     "STCCell",
 ]

@@ -21,6 +21,7 @@ ROWS, COLUMNS = 48, 160
 UNITS = {
     "lstm": 23,
     "gru": 28,
+    "torch-gru": 28,
     "mgu": 38,
     "lrcu-a": 19,
     "lrcu-s": 19,

@@ -32,6 +32,11 @@ class Group(HasRunSpec):
         return self.spec.change
 
     @property
+    def follows_recipe(self) -> bool:
+        """Whether the runs follow the paper's recipe: no other solver, schedule, rate or option of the model."""
+        return not self.change and not self.spec.options
+
+    @property
     def finished(self) -> list[FinishedRun]:
         """The runs that did not diverge."""
         return [run for run in self.runs if run.result.status == "finished"]

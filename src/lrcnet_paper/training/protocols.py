@@ -36,6 +36,15 @@ REVISIONS = (
         "started from torch's own values instead of Glorot's, and the MLP's normal distribution was not cut",
         tasks=("neural-ode",),
     ),
+    Revision(
+        "GRU was torch's, whose reset gate acts after the matrix product, with an orthogonal recurrent kernel instead of "
+        "one Glorot kernel over [x, h] per gate",
+        models=("gru",),
+    ),
+    Revision(
+        "MGU had an orthogonal recurrent kernel instead of one Glorot kernel over [x, h] per gate",
+        models=("mgu",),
+    ),
 )
 """Every change between the first and the second protocol."""
 

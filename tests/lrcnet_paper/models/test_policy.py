@@ -42,9 +42,10 @@ def test_the_head_has_exactly_the_papers_parameters() -> None:
 @pytest.mark.parametrize(
     ("model", "count"),
     [
-        # torch keeps two biases per gate.
+        # torch keeps two biases per gate; MGU and the paper's GRU have one.
         ("lstm", 4 * 23 * (23 + 64 + 2)),
-        ("gru", 3 * 28 * (28 + 64 + 2)),
+        ("gru", 3 * 28 * (28 + 64 + 1)),
+        ("torch-gru", 3 * 28 * (28 + 64 + 2)),
         ("mgu", 2 * 38 * (38 + 64 + 1)),
         ("lrcu-a", 5 * 19 * (19 + 64 + 1) + 2 * 64),
         ("lrcu-s", 5 * 19 * (19 + 64 + 1) + 2 * 64 + 19),
@@ -85,7 +86,7 @@ def test_every_parameter_learns(model: str) -> None:
     assert [name for name, p in policy.named_parameters() if p.grad is None or not p.grad.abs().sum() > 0] == []
 
 
-@pytest.mark.parametrize("model", ["gru", "lrcu-a"])
+@pytest.mark.parametrize("model", ["gru", "mgu", "torch-gru", "lrcu-a"])
 def test_half_precision_is_for_the_convolutions_only(model: str) -> None:
     policy, seen = Policy(model).to(memory_format=torch.channels_last), frames(2, 3)
     plain = policy(seen)
