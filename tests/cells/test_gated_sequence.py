@@ -13,7 +13,6 @@ import lrcnet
 from lrcnet.cells import gated_sequence
 from tests.tolerances import REARRANGED
 
-
 Layer = lrcnet.MGU | lrcnet.ResetBeforeGRU
 
 
@@ -99,7 +98,9 @@ def test_values_and_gradients_equal_the_plain_loop(
 
 
 @pytest.mark.parametrize("batch_first", [False, True])
-def test_packed_sequences_with_time_equal_the_plain_loop(kind: type[Layer], plain: Callable[..., Any], batch_first: bool) -> None:
+def test_packed_sequences_with_time_equal_the_plain_loop(
+    kind: type[Layer], plain: Callable[..., Any], batch_first: bool
+) -> None:
     layer = kind(2, 5, bidirectional=True, time_feature=True, batch_first=batch_first, dtype=torch.float64)
     lengths, shape = torch.tensor([3, 7, 1, 5]), (4, 7) if batch_first else (7, 4)
     x = torch.randn(*shape, 2, dtype=torch.float64)
@@ -123,7 +124,9 @@ def test_only_what_is_asked_for_gets_a_gradient(kind: type[Layer], plain: Callab
 
 
 @pytest.mark.parametrize("scale", [1.0, 30.0], ids=["ordinary weights", "gates nearly open or shut"])
-def test_the_error_in_float32_is_that_of_the_plain_loop(kind: type[Layer], plain: Callable[..., Any], scale: float) -> None:
+def test_the_error_in_float32_is_that_of_the_plain_loop(
+    kind: type[Layer], plain: Callable[..., Any], scale: float
+) -> None:
     torch.manual_seed(0)
     layer, truth = kind(3, 20), kind(3, 20, dtype=torch.float64)
     with torch.no_grad():
@@ -154,7 +157,9 @@ def test_gradients_are_right_for_every_input(kind: type[Layer]) -> None:
     assert torch.autograd.gradgradcheck(scan, leaves)
 
 
-def test_a_second_derivative_sees_that_the_state_depends_on_the_input(kind: type[Layer], plain: Callable[..., Any]) -> None:
+def test_a_second_derivative_sees_that_the_state_depends_on_the_input(
+    kind: type[Layer], plain: Callable[..., Any]
+) -> None:
     layer = kind(2, 3, dtype=torch.float64)
     x = torch.randn(4, 2, 2, dtype=torch.float64, requires_grad=True)
 

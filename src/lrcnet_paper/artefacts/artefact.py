@@ -35,14 +35,18 @@ class Rendered:
     """The content of an artefact: everything that a page needs, and nothing about how the page looks.
 
     Attributes:
-        tables, pictures, claims: in the order of reading.
+        tables, pictures, claims: in the order of reading; the first picture is the one of the paper.
         skipped: pictures that could not be drawn, each with its reason.
+        differences: how our experiment differs from the paper's protocol, one sentence each.
+        sensitivities: tables and pictures about other data, rates, solvers and initial values, which have no verdict.
     """
 
     tables: Sequence[Table] = ()
     pictures: Sequence[Picture] = ()
     claims: Sequence[Claim] = ()
     skipped: Sequence[str] = field(default=())
+    differences: Sequence[str] = ()
+    sensitivities: Sequence[Table | Picture] = ()
 
 
 class PlanRuns(Protocol):
@@ -57,6 +61,8 @@ class Artefact:
 
     Attributes:
         title: one line for people.
+        says: the statement of the paper that this table or figure supports, in one sentence; "" if it is a drawing or
+            part of the set-up.
         claimed: the paper's numbers as data.
         runs: `runs(budget, seeds)` lists the runs that must have been trained, `seeds` of each (None: the budget's own
             number); empty for a drawing.
@@ -67,6 +73,7 @@ class Artefact:
     claimed: Mapping[str, Any]
     runs: PlanRuns
     render: Callable[[Sequence[FinishedRun]], Rendered]
+    says: str = field(default="", kw_only=True)
 
 
 @dataclass(frozen=True)

@@ -112,7 +112,8 @@ def conditions(*groups: Group) -> Conditions:
     """Return the differences of these groups from the paper, for a verdict."""
     smoke = any(group.budget == "smoke" for group in groups)
     shorter = any(group.budget != "paper" for group in groups)
-    return Conditions(smoke, shorter, ("in a synthetic world", *(["short training"] if shorter else [])))
+    notes = ("in a synthetic world", *(["short training"] if shorter else []))
+    return Conditions(smoke, shorter, notes, other_data=True)
 
 
 def label(model: Model) -> str:
@@ -133,6 +134,11 @@ def describe(budget: str) -> str:
     )
 
 
+DIFFERENCES = (
+    "The paper's recordings of human drivers are not public: an expert drives in a synthetic world, summer and winter.",
+    "The form of the paper's weighted loss is not given; ours weights each step by the expert's curvature.",
+    "Losses are on another scale than the paper's, so that models are compared by ratios.",
+)
 WORLD = (
     "The paper's recordings of human drivers are not public. These policies learned from a synthetic expert in a "
     "synthetic world, summer and winter, so losses are on another scale than the paper's (mean squared error of "

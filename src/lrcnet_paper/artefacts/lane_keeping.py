@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from lrcnet_paper.training.spec import RunSpec
 
 TITLE = "Lane keeping: validation loss"
+SAYS = "LRCUs have the smallest curvature-weighted validation loss."
 
 CLAIMED: Mapping[str, Any] = {
     "validation": {
@@ -54,6 +55,7 @@ def render(runs: Sequence[FinishedRun]) -> Rendered:
         pictures=[_picture(groups)] if groups else [],
         claims=[_claim(groups, model, other) for model in ("lrcu-a", "lrcu-s") for other in ("lstm", "gru", "mgu")],
         skipped=[] if groups else ["lane-keeping losses: no policy has been trained"],
+        differences=driving.DIFFERENCES,
     )
 
 
@@ -104,18 +106,16 @@ def _claim(groups: Mapping[Model, Group], model: str, other: str) -> Claim:
     first, second = (groups.get(Model(name)) for name in (model, other))
     numbers = tuple(None if g is None else g.metric(METRICS["weighted"]) for g in (first, second))
     claimed = CLAIMED["weighted"][model], CLAIMED["weighted"][other]
-    # The paper's losses are on another scale than ours, so both are taken relative to the other model's loss.
-    relative = tuple(e.over(claimed[1].mean) for e in claimed)
-    ours = tuple(None if e is None or numbers[1] is None else e.over(numbers[1].mean) for e in numbers)
     return Claim(
         f"The weighted validation loss of {palette.model_label(model)} is below that of {palette.model_label(other)}.",
         f"{_percent_change(*claimed)} %",
         "–" if None in numbers else f"{_percent_change(*numbers)} %",  # type: ignore[arg-type]
         judge_comparison(
-            (relative[0], relative[1]),
-            (ours[0], ours[1]),
+            claimed,
+            (numbers[0], numbers[1]),
             larger_is_better=False,
             under=driving.conditions(*[g for g in (first, second) if g is not None]),
+            by_ratio=True,
         ),
     )
 
@@ -147,4 +147,4 @@ def _picture(groups: Mapping[Model, Group]) -> Picture:
     )
 
 
-ARTEFACT = Artefact(title=TITLE, claimed=CLAIMED, runs=runs, render=render)
+ARTEFACT = Artefact(title=TITLE, claimed=CLAIMED, runs=runs, render=render, says=SAYS)

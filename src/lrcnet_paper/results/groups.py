@@ -62,7 +62,7 @@ class Group(HasRunSpec):
 
         A run that diverged late has metrics for the lengths that it reached before, and counts in their averages.
         """
-        values = [scale * r.result.metrics[name] for r in self.runs if name in r.result.metrics]
+        values = {r.result.seed: scale * r.result.metrics[name] for r in self.runs if name in r.result.metrics}
         lost = sum(r.result.status == "diverged" and name not in r.result.metrics for r in self.runs)
         return mean_over_seeds(values, lost, digits)
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from lrcnet_paper.results.groups import Group
 
 TITLE = "Attention of the lane-keeping policies under noise"
+SAYS = "Noise changes the attention of LRCUs less than that of gated units."
 
 # The paper shows box plots of 1,600 pairs per season without numbers; the boxes of the LRCUs lie closest to 1.
 CLAIMED: Mapping[str, Any] = {"pairs": 1600, "variances": (0.1, 0.2), "most similar": ("lrcu-a", "lrcu-s")}
@@ -105,6 +106,7 @@ def render(runs: Sequence[FinishedRun]) -> Rendered:
         pictures=_pictures(groups),
         claims=_claims(groups),
         skipped=[] if groups else ["attention: no lane-keeping policy has been measured"],
+        differences=driving.DIFFERENCES,
     )
 
 
@@ -112,7 +114,7 @@ def _similarity(group: Group | None, season: str, variance: float) -> Estimate |
     """Return the mean over seeds of the mean similarity of all pairs."""
     if group is None:
         return None
-    means = [run.analyses[NAME]["similarity"][season][f"{variance:g}"]["mean"] for run in group.runs]
+    means = {run.result.seed: run.analyses[NAME]["similarity"][season][f"{variance:g}"]["mean"] for run in group.runs}
     return mean_over_seeds(means, digits=3)
 
 
@@ -216,5 +218,5 @@ def _grid(season: str, measurements: Mapping[str, Any]) -> Picture:
 
 
 ARTEFACT = MeasuringArtefact(
-    title=TITLE, claimed=CLAIMED, runs=lane_keeping.runs, render=render, wants=driving.wants, analyse=analyse
+    title=TITLE, claimed=CLAIMED, runs=lane_keeping.runs, render=render, wants=driving.wants, analyse=analyse, says=SAYS
 )

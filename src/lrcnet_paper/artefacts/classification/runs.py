@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
+
 from lrcnet_paper import tasks
 from lrcnet_paper.results.groups import Group
 from lrcnet_paper.training.change import Change
