@@ -94,7 +94,7 @@ class GatedCell(Cell):
             values = values.view(*whole.shape[:2], m)
             return values.transpose(0, 1) if batch_major else values
 
-        flat = dict(zip(self.gate_names, gates.split(m, -1), strict=True))
+        flat = dict(zip(self.gate_names, torch.split(gates, m, -1), strict=True))
         flat |= {"candidate": candidate, "time_constant": 1 / gates[:, :m]}
         return {name: time_major(values) for name, values in flat.items()}
 

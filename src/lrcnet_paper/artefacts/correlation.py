@@ -13,7 +13,7 @@ from lrcnet_paper.artefacts import driving_runs as driving
 from lrcnet_paper.artefacts import lane_keeping
 from lrcnet_paper.artefacts.artefact import Claim, MeasuringArtefact, Rendered
 from lrcnet_paper.artefacts.neuron_drives import drive_run
-from lrcnet_paper.artefacts.policy_measurements import SEASONS, measured_groups
+from lrcnet_paper.artefacts.policy_measurements import GATED, SEASONS, measured_groups
 from lrcnet_paper.results.estimate import Estimate, mean_over_seeds, standard_deviation
 from lrcnet_paper.results.provenance import format_provenances
 from lrcnet_paper.results.verdict import judge_comparison
@@ -149,7 +149,7 @@ def _arrivals(group: Group | None) -> str | None:
 def _claims(groups: Mapping[str, Group]) -> list[Claim]:
     claims = []
     for season in SEASONS:
-        for other in ("lstm", "gru", "mgu", "lrcu-a"):
+        for other in GATED:
             ours = _mean_over_runs(groups.get("lrcu-s"), season), _mean_over_runs(groups.get(other), season)
             paper = CLAIMED[season]["lrcu-s"], CLAIMED[season][other]
             compared = [groups[m] for m in ("lrcu-s", other) if m in groups]

@@ -1,4 +1,4 @@
-"""The rule by which a claim of the paper agrees with our runs or not; it has no exceptions and is printed with a report.
+"""The rule by which a claim of the paper agrees with our runs or not; it has no exceptions, and reports print it.
 
 A claim says that A is ahead of B. It is judged by the paired differences over seeds: A and B of the same seed had the
 same order of samples, so what the seeds share drops out.
@@ -30,7 +30,7 @@ RULES: tuple[str, ...] = (
     "and solvers are sensitivities and have none. Absolute numbers, times of a machine and equal hyper-parameters are "
     "no claims.",
     "The verdict comes from the paired differences of A and B over seeds, with their 95 % interval by Student's t. "
-    "Errors, losses and constants, which spread over orders of magnitude, are compared by the logarithm of their ratio.",
+    "Errors, losses and constants spread over orders of magnitude and are compared by the logarithm of their ratio.",
     "Agrees: the whole interval is on the paper's side of 0. Agrees, weaker: so it is, but our mean is below half of "
     "the paper's margin.",
     "No difference seen: the interval contains 0.",
@@ -240,7 +240,7 @@ def summarise(verdicts: Sequence[Verdict]) -> Verdict:
     if not measured:
         return Verdict("not measurable here", tuple(dict.fromkeys(c for v in verdicts for c in v.conditions))[:3])
     agreeing = [verdict for verdict in measured if verdict.word.startswith("agrees")]
-    counts = (f"{len(agreeing)} of {len(verdicts)} claims agree",)
+    counts: tuple[str, ...] = (f"{len(agreeing)} of {len(verdicts)} claims agree",)
     if len(measured) < len(verdicts):
         counts += (f"{len(verdicts) - len(measured)} not measurable",)
     word: Word = "no difference seen"

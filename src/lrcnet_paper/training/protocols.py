@@ -37,8 +37,8 @@ REVISIONS = (
         tasks=("neural-ode",),
     ),
     Revision(
-        "GRU was torch's, whose reset gate acts after the matrix product, with an orthogonal recurrent kernel instead of "
-        "one Glorot kernel over [x, h] per gate",
+        "GRU was torch's, whose reset gate acts after the matrix product, with an orthogonal recurrent kernel instead "
+        "of one Glorot kernel over [x, h] per gate",
         models=("gru",),
     ),
     Revision(

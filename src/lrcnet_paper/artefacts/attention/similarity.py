@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lrcnet.pages import palette
@@ -153,28 +154,36 @@ def _table(groups: Mapping[str, Group]) -> Table:
 
 
 def _claims(groups: Mapping[str, Group]) -> list[Claim]:
+    """Judge each LRCU against the gated unit whose attention changes least, by the mean over both variances."""
     claims = []
     for season in SEASONS:
-        for v in VARIANCES:
-            others = {m: e for m in GATED if (e := _similarity(groups.get(m), season, v)) is not None}
-            best = max(others, key=lambda m: others[m].mean) if len(others) == len(GATED) else None
-            for model in CLAIMED["most similar"]:
-                ours = _similarity(groups.get(model), season, v), others.get(best or "")
-                compared = [g for m in (model, best) if m is not None and (g := groups.get(m)) is not None]
-                label = palette.model_label(model)
-                measured = "–"
-                if best is not None and ours[0] is not None:
-                    measured = f"{ours[0]} against {others[best]} ({palette.model_label(best)})"
-                claims.append(
-                    Claim(
-                        f"{season.capitalize()}, variance {v:g}: the attention of {label} changes less than that of "
-                        "any gated unit.",
-                        "closer to 1",
-                        measured,
-                        judge_order(ours, driving.conditions(*compared)),
-                    )
+        others = {m: e for m in GATED if (e := _mean_similarity(groups.get(m), season)) is not None}
+        best = max(others, key=lambda m: others[m].mean) if len(others) == len(GATED) else None
+        for model in CLAIMED["most similar"]:
+            ours = _mean_similarity(groups.get(model), season), others.get(best or "")
+            compared = [g for m in (model, best) if m is not None and (g := groups.get(m)) is not None]
+            measured = "–"
+            if best is not None and ours[0] is not None:
+                measured = f"{ours[0]} against {others[best]} ({palette.model_label(best)})"
+            claims.append(
+                Claim(
+                    f"{season.capitalize()}: noise changes the attention of {palette.model_label(model)} less than "
+                    "that of any gated unit.",
+                    "closer to 1",
+                    measured,
+                    judge_order(ours, driving.conditions(*compared)),
                 )
+            )
     return claims
+
+
+def _mean_similarity(group: Group | None, season: str) -> Estimate | None:
+    """Return the mean similarity over both variances."""
+    estimates = [e for v in VARIANCES if (e := _similarity(group, season, v)) is not None]
+    if not estimates:
+        return None
+    by_seed = [dict(estimate.by_seed) for estimate in estimates]
+    return mean_over_seeds({seed: fmean(values[seed] for values in by_seed) for seed in by_seed[0]}, digits=3)
 
 
 def _pictures(groups: Mapping[str, Group]) -> list[Picture]:

@@ -89,23 +89,22 @@ def _row_order(group: Group) -> tuple[int, int]:
 
 def _table(task: str, groups: Sequence[Group], name: str = "") -> Table:
     claimed: Mapping[str, Estimate] = CLAIMED["accuracy"][task]
-    rows: list[tuple[Cell, ...]] = []
-    for variant in dict.fromkeys(group.variant for group in groups):
-        for group in sorted((g for g in groups if g.variant == variant), key=_row_order):
-            rows.append(
-                (
-                    variant,
-                    palette.model_label(group.model),
-                    claimed.get(group.model),
-                    accuracy(group) or "NaN",
-                    len(group.runs),
-                    f"{group.epochs} of {protocol_epochs(group)}",
-                    group.budget_label,
-                    group.seconds_per_epoch(),
-                    group.total_seconds() / 60,
-                    group.parameters,
-                )
-            )
+    order = list(dict.fromkeys(group.variant for group in groups))
+    rows: list[tuple[Cell, ...]] = [
+        (
+            group.variant,
+            palette.model_label(group.model),
+            claimed.get(group.model),
+            accuracy(group) or "NaN",
+            len(group.runs),
+            f"{group.epochs} of {protocol_epochs(group)}",
+            group.budget_label,
+            group.seconds_per_epoch(),
+            group.total_seconds() / 60,
+            group.parameters,
+        )
+        for group in sorted(groups, key=lambda g: (order.index(g.variant), *_row_order(g)))
+    ]
     if not rows:
         rows = [("–", palette.model_label(model), claimed[model], *[None] * 7) for model in MODELS]
     return Table(

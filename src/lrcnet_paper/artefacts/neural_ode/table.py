@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 TITLE = "LRCs on Neural-ODE benchmarks"
 SAYS = "LRCs learn six dynamical systems with a lower error than Neural ODEs."
 DIFFERENCES = (
-    "The paper gives 1000, 2000 and 4000 iterations without assigning them to systems; every claim is judged after 2000.",
+    "The paper gives 1000, 2000 and 4000 iterations without assigning them to systems; claims are judged after 2000.",
     "The paper does not state the elastance of its LRC; the claims are about LRC-S.",
     "The spiral is the row vector times A, as in the authors' program; the paper prints the mirror image.",
     "Training and test share one trajectory, as in the paper.",
@@ -214,8 +214,8 @@ def _rates_tables(constant: Mapping[tuple[str, Row], Group], decaying: Mapping[t
             "Constant and decaying learning rate, own solver",
             ("system", "model", "learning rate", "last", "minimum", "iterations", "seeds"),
             rows,
-            "On a periodic orbit the phase of a roll-out drifts with the smallest change of the field: under a constant "
-            "rate the error jumps from one training step to the next, and the last error is far above the minimum. "
+            "On a periodic orbit the phase of a roll-out drifts with the smallest change of the field: under a "
+            "constant rate the error jumps from one training step to the next, and the last error is far above the minimum. "
             "With cosine decay to 0, which the paper does not mention, the field settles.",
             row_headers=2,
         )

@@ -60,10 +60,9 @@ class TrajectoryProblem(Problem):
 
     def evaluate(self, network: nn.Module) -> Row:
         own = _training_solver(network)
-        row = {f"test_{self.task.metric}": self.roll_out(network, own)}
-        return row | {
-            f"test_{self.task.metric}_{name}": self.roll_out(network, name) for name in SOLVERS if name != own
-        }
+        column = f"test_{self.task.metric}"
+        others = {f"{column}_{name}": self.roll_out(network, name) for name in SOLVERS if name != own}
+        return {column: self.roll_out(network, own)} | others
 
     @torch.no_grad()
     def roll_out(self, network: nn.Module, solver: str) -> float:
