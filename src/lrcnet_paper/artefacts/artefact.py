@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from lrcnet.pages.content import Picture, Table
 from lrcnet_paper.results.verdict import Verdict
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from lrcnet_paper.results.finished_run import FinishedRun
     from lrcnet_paper.training.result import Result
     from lrcnet_paper.training.spec import RunSpec
+
+
+Part = Literal["paper", "sensitivity", "set-up"]
+"""The part of a report: a table or figure of the paper, one of our own beside them, or the set-up on a second page."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,7 @@ class Artefact:
         title: one line for people.
         says: the statement of the paper that this table or figure supports, in one sentence; "" if it is a drawing or
             part of the set-up.
+        part: the part of a report that it belongs to.
         claimed: the paper's numbers as data.
         runs: `runs(budget, seeds)` lists the runs that must have been trained, `seeds` of each (None: the budget's own
             number); empty for a drawing.
@@ -74,6 +79,7 @@ class Artefact:
     runs: PlanRuns
     render: Callable[[Sequence[FinishedRun]], Rendered]
     says: str = field(default="", kw_only=True)
+    part: Part = field(default="paper", kw_only=True)
 
 
 @dataclass(frozen=True)

@@ -137,4 +137,6 @@ def _describe_outcomes(drives: Mapping[str, Any]) -> str:
     return "; ".join([f"{arrived} of {len(drives['steps'])} arrived", *failures])
 
 
-ARTEFACT = MeasuringArtefact(title=TITLE, claimed=CLAIMED, runs=runs, render=render, wants=wants, analyse=analyse)
+ARTEFACT = MeasuringArtefact(
+    title=TITLE, claimed=CLAIMED, runs=runs, render=render, wants=wants, analyse=analyse, part="sensitivity"
+)

@@ -238,4 +238,4 @@ def _format_value(value: Cell) -> Cell:
     return f"{value:g}" if isinstance(value, int | float) else value
 
 
-ARTEFACT = Artefact(title=TITLE, claimed=CLAIMED, runs=runs, render=render)
+ARTEFACT = Artefact(title=TITLE, claimed=CLAIMED, runs=runs, render=render, part="set-up")

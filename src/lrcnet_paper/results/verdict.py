@@ -40,6 +40,8 @@ RULES: tuple[str, ...] = (
     "or the order is opposite but a condition of a contradiction is missing, which is then named.",
     "A run of A that diverged rules out agreement. A baseline that is worse than the paper's by more than both "
     "standard deviations is a warning beside the claim: our comparison may be too easy.",
+    "A table or figure is contradicted if one of its claims is, and not measurable if fewer than half of them are. It "
+    "agrees if all measurable claims do, weaker if at least half of them do, and shows no difference otherwise.",
     "A fact that needs no training, such as the range of a formula, agrees or contradicts by itself.",
 )
 """The rule in words, as reports print it."""
@@ -233,12 +235,11 @@ def judge_fact(holds: bool) -> Verdict:
 def summarise(verdicts: Sequence[Verdict]) -> Verdict:
     """Return the verdict on a whole table or figure from those on its claims.
 
-    A contradiction of one claim contradicts the table. Otherwise it agrees if all measurable claims do, agrees but is
-    weaker if at least half of them do, and shows no difference if fewer do.
+    A contradiction of one claim contradicts the table. Otherwise it is not measurable if fewer than half of its claims
+    are; it agrees if all measurable ones do, agrees but is weaker if at least half of them do, and shows no difference
+    if fewer do.
     """
     measured = [verdict for verdict in verdicts if verdict.word != "not measurable here"]
-    if not measured:
-        return Verdict("not measurable here", tuple(dict.fromkeys(c for v in verdicts for c in v.conditions))[:3])
     agreeing = [verdict for verdict in measured if verdict.word.startswith("agrees")]
     counts: tuple[str, ...] = (f"{len(agreeing)} of {len(verdicts)} claims agree",)
     if len(measured) < len(verdicts):
@@ -246,6 +247,8 @@ def summarise(verdicts: Sequence[Verdict]) -> Verdict:
     word: Word = "no difference seen"
     if any(verdict.word == "contradicts" for verdict in measured):
         word = "contradicts"
+    elif 2 * len(measured) < len(verdicts):
+        word = "not measurable here"
     elif all(verdict.word == "agrees" for verdict in measured):
         word = "agrees"
     elif 2 * len(agreeing) >= len(measured):

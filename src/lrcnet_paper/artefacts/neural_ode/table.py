@@ -215,8 +215,8 @@ def _rates_tables(constant: Mapping[tuple[str, Row], Group], decaying: Mapping[t
             ("system", "model", "learning rate", "last", "minimum", "iterations", "seeds"),
             rows,
             "On a periodic orbit the phase of a roll-out drifts with the smallest change of the field: under a "
-            "constant rate the error jumps from one training step to the next, and the last error is far above the minimum. "
-            "With cosine decay to 0, which the paper does not mention, the field settles.",
+            "constant rate the error jumps from one training step to the next, and the last error is far above the "
+            "minimum. With cosine decay to 0, which the paper does not mention, the field settles.",
             row_headers=2,
         )
     ]
