@@ -11,7 +11,7 @@ from lrcnet_paper.report.assemble import ArtefactSection, current_runs
 from lrcnet_paper.results.finished_run import FinishedRun
 from lrcnet_paper.results.verdict import WORDS, Word, summarise
 
-UNTESTED = "not measurable here"
+UNTESTED: Word = "not measurable here"
 
 
 def verdict_counts(sections: Sequence[ArtefactSection]) -> dict[Word, int]:
@@ -44,7 +44,7 @@ def headline_table(sections: Sequence[ArtefactSection]) -> Table:
         "The paper's tables and figures",
         ("table or figure", "claim", "paper", "ours", "verdict", "how sure"),
         [_headline_row(section) for section in sections if section.part == "paper"],
-        "Every row has a section below; its verdict summarises those on its claims, by the rule at the end of the page.",
+        "Every row has a section below. Its verdict summarises those on its claims by the rule at the end of the page.",
     )
 
 

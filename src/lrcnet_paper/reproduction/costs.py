@@ -75,7 +75,7 @@ def time_step(spec: RunSpec, data: str | os.PathLike[str] | None = None) -> floa
         if number == 1:
             started = time.process_time()
         optimiser.zero_grad()
-        problem.loss(network, batch).backward()
+        torch.autograd.backward(problem.loss(network, batch))
         optimiser.step()
         project_(network)
     return (time.process_time() - started) / TIMED_STEPS
