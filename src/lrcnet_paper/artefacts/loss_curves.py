@@ -39,19 +39,19 @@ LINES = {
 
 def runs(budget: str, seeds: int | None = None) -> list[RunSpec]:
     """Plan the five networks of the efficiency table."""
-    return driving.plan_runs(tuple(EFFICIENCY.values()), check_budget(budget), seeds)
+    return driving.plan_shared_head_runs(tuple(EFFICIENCY.values()), check_budget(budget), seeds)
 
 
 def render(runs: Sequence[FinishedRun]) -> Rendered:
     """Draw both losses over the epochs, and judge whether the LRC ends with the smallest validation loss."""
-    by_model = driving.find_groups(runs, tuple(EFFICIENCY.values()))
+    by_model = driving.find_groups(runs, tuple(EFFICIENCY.values()), wanted=driving.wants_shared_head)
     groups = {name: by_model[model] for name, model in EFFICIENCY.items() if model in by_model}
     return Rendered(
         tables=[_table(groups)],
         pictures=[_picture(groups)] if groups else [],
         claims=[_claim(groups, other) for other in ("LTC H6", "STC H6")],
         skipped=[] if groups else ["loss curves: no policy has been trained"],
-        differences=driving.DIFFERENCES,
+        differences=(*driving.DIFFERENCES, driving.SHARED_HEAD),
     )
 
 

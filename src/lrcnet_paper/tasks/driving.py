@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -165,8 +165,13 @@ def recording(variant: str, split: str) -> DriveRecording:
 
 
 def _load(variant: str, split: str, data: DataPath | None) -> WindowSamples:
+    return window_samples(variant, split, recording(variant, split))
+
+
+def window_samples(variant: str, split: str, drives: DriveRecording) -> WindowSamples:
+    """Return the windows of a split; `drives` may have features in the place of its frames."""
     # Windows for training overlap, so that a bend is seen at many moments; the others do not overlap.
-    windows = Windows(recording(variant, split), LENGTH, stride=4 if split == "train" else LENGTH)
+    windows = Windows(drives, LENGTH, stride=4 if split == "train" else LENGTH)
     return WindowSamples(windows, _SOURCES[variant].windows[split], balanced=split == "train")
 
 
@@ -174,7 +179,7 @@ def _task(variant: str, source: _Source) -> Task:
     return Task(
         name="driving",
         variant=variant,
-        variants=tuple(_SOURCES),
+        variants=(*_SOURCES, *FEATURE_VARIANTS),
         title="Lane keeping from a camera",
         kind="steering",
         input_size=HEIGHT * WIDTH * 3,
@@ -197,5 +202,29 @@ def _task(variant: str, source: _Source) -> Task:
     )
 
 
-VARIANTS: dict[str, Task] = {variant: _task(variant, source) for variant, source in _SOURCES.items()}
+def _load_nothing(variant: str, split: str, data: DataPath | None) -> WindowSamples:
+    raise ValueError(
+        f"the features of {variant} depend on the seed of a run; train with it, or load {split} of its source"
+    )
+
+
+def _feature_task(variant: str, source: str) -> Task:
+    return replace(
+        _task(source, _SOURCES[source]),
+        variant=variant,
+        title="Lane keeping from the features of a shared head",
+        kind="steering-features",
+        input_size=64,
+        notes=f"{_SOURCES[source].notes}; the head is trained once per seed without memory and shared by all models",
+        reader=_load_nothing,
+    )
+
+
+FEATURE_VARIANTS = {"own-features": "own", "own-sample-features": "own-sample"}
+"""Variants that train on the features of a shared head -> the variant of the frames."""
+
+VARIANTS: dict[str, Task] = {
+    **{variant: _task(variant, source) for variant, source in _SOURCES.items()},
+    **{variant: _feature_task(variant, source) for variant, source in FEATURE_VARIANTS.items()},
+}
 """Every variant of the task, the default one first."""
