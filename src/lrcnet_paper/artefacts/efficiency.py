@@ -108,8 +108,8 @@ def _split_constants(policy: Any, states: Any, inputs: Any) -> dict[str, float]:
 
     from lrcnet_paper.models.policy import CURVATURE_PER_OUTPUT
 
-    h, x = states.clone().requires_grad_(), inputs.clone().requires_grad_()
-    cell = policy.layer.cells[0]
+    cell, dtype = policy.layer.cells[0], policy.head.weight.dtype
+    h, x = (points.to(dtype).clone().requires_grad_() for points in (states, inputs))
     output = policy.head(cell.read_out(cell(x, h))).sum()
     by_state, by_input = torch.autograd.grad(output, (h, x))
     norms = {"state": by_state, "input": by_input}
