@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from lrcnet.pages import palette
 from lrcnet_paper.results.estimate import Estimate
@@ -165,15 +165,16 @@ def label(model: Model) -> str:
     return f"{name} ({model.solver})" if model.solver else name
 
 
-def describe(budget: str) -> str:
-    """Describe the training of a budget in a sentence."""
-    settings = TRAINING_BUDGETS.get(budget, TRAINING_BUDGETS["paper"])
-    if settings.epochs is None:
-        return "The paper's protocol: 100 epochs, batches of 32 sequences of 32 frames, AdamW, cosine decay from 5e-4."
+def describe(groups: Mapping[Any, Group]) -> str:
+    """Describe the training of runs that share their settings in a sentence."""
+    paper = "100 epochs, batches of 32 sequences of 32 frames, AdamW with cosine decay from 5e-4"
+    group = next(iter(groups.values()), None)
+    if group is None or (group.spec.samples is None and group.spec.piece is None):
+        return f"The paper's schedule: {paper}."
+    spec = group.spec
     return (
-        f"Budget {budget}: {settings.epochs} epochs of {settings.samples} pieces of {settings.piece} frames, batches "
-        f"of {settings.batch_size}, AdamW with cosine decay from {settings.learning_rate or 5e-4:g}; the paper trains "
-        "100 epochs, batches of 32 sequences of 32 frames, from 5e-4."
+        f"{group.epochs} epochs of {spec.samples} pieces of {spec.piece} frames, batches of {spec.batch_size}, AdamW "
+        f"with cosine decay from {spec.rate:g}; the paper: {paper}."
     )
 
 

@@ -167,7 +167,6 @@ def _table(groups: Mapping[str, Group]) -> Table:
                 None if group is None else len(group.runs),
             )
         )
-    budget = next(iter(groups.values())).budget if groups else "paper"
     return Table(
         "efficiency",
         "Time per epoch, best epoch, and Lipschitz constant (in 1e-4) of LTC, STC and LRC",
@@ -187,7 +186,7 @@ def _table(groups: Mapping[str, Group]) -> Table:
             "seeds",
         ),
         rows,
-        f"{driving.WORLD} {driving.describe(budget)} The constants are the largest norms of the "
+        f"{driving.WORLD} {driving.describe(groups)} The constants are the largest norms of the "
         "curvature's (1/m) Jacobian over states of validation drives. The paper does not say whether its constant is "
         "with respect to features, states or both, nor its units; claims are about the features' part, since the "
         "state's part is mostly memory. The bounds hold over the box that contains these states. For one "

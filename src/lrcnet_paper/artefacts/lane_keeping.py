@@ -68,7 +68,6 @@ def _table(groups: Mapping[Model, Group]) -> Table:
             cells += [CLAIMED[loss][model.name], None if group is None else group.metric(metric)]
         cells += [None] * 6 if group is None else _training_cells(group)
         rows.append(tuple(cells))
-    budget = next(iter(groups.values())).budget if groups else "paper"
     return Table(
         "lane-keeping",
         "Lane keeping: loss at the epoch of best validation",
@@ -88,7 +87,7 @@ def _table(groups: Mapping[Model, Group]) -> Table:
         rows,
         f"{driving.WORLD} The weighted loss weights each step by the expert's curvature in 1/100 m; the paper does "
         f"not state its weights. The gain is the slope of predictions on labels where |label| is in its top decile. "
-        f"{driving.describe(budget)}",
+        f"{driving.describe(groups)}",
     )
 
 
