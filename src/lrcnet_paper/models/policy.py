@@ -32,8 +32,8 @@ UNITS = {
     "ctrnn": 62,
     "gru-ode": 28,
 }
-# Curvature of an output of 1, 1/m: a bend of 50 m radius. The sharpest labels are a little above 2.
-CURVATURE_PER_OUTPUT = 0.02
+# Curvature of an output of 1, 1/m: a bend of 40 m radius. The sharpest labels are a little below 2.
+CURVATURE_PER_OUTPUT = 0.025
 # Sequences, steps and seed of the probe that scales the read-out.
 _PROBE_SEQUENCES, _PROBE_STEPS, _PROBE_SEED = 256, 32, 0
 _SMALLEST_STD = 1 / 255
@@ -101,18 +101,20 @@ class ConvHead(nn.Module):
 
 @torch.no_grad()
 def read_out(layer: nn.Module, width: int, features: int) -> nn.Linear:
-    """Return the linear output layer of a policy: Glorot weights, scaled by one rule for all models, and zero bias.
+    """Return the linear output layer of a policy: Glorot weights, scaled and centred by one rule for all models.
 
-    The states of a liquid unit are some twenty times smaller than those of an LSTM at initial values, so with equal
-    weights one of them cannot steer into a sharp bend, or the other jerks. The weights are scaled so that the output
-    has a standard deviation of 1 over standard normal features that are constant in time.
+    At initial values the states of a liquid unit are some twenty times smaller than those of an LSTM and not centred at
+    0. With equal weights and no bias it cannot steer into a sharp bend to both sides. So the output is given mean 0 and
+    standard deviation 1 over standard normal features that are constant in time.
     """
     output = dense(width, 1)
     probe = torch.randn(
         _PROBE_SEQUENCES, 1, features, generator=torch.Generator().manual_seed(_PROBE_SEED), dtype=output.weight.dtype
     )
     states, _ = layer(probe.expand(-1, _PROBE_STEPS, -1))
-    output.weight /= output(states[:, -1]).std()
+    std, mean = torch.std_mean(output(states[:, -1]))
+    output.weight /= std
+    output.bias.fill_(-mean / std)
     return output
 
 

@@ -2,6 +2,7 @@
 
 import math
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -108,20 +109,23 @@ def driving_runs(folder):
     smoke = smoke_policy(folder)
     models = {*driving.POLICIES, *drive_dynamics.MODELS, *training_time.MODELS}
     runs = [driving_run(smoke, model, seed) for model in sorted(models) for seed in range(3)]
+    shared = {*driving.EFFICIENCY.values(), *driving.POLICIES}
+    runs += [driving_run(smoke, m, seed, variant="own-features") for m in sorted(shared) for seed in range(3)]
     runs += [driving_run(smoke, model, 0, variant="carracing", world="carracing") for model in driving.POLICIES]
     return runs
 
 
 def smoke_policy(folder):
-    """Train LRCU-S in a smoke run, and let the artefacts measure it."""
+    """Train LRCU-S in smoke runs, end to end and on a shared head, and let the artefacts measure both."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
         recording.cache_clear()
-        spec = driving.plan_runs((driving.Model("lrcu-s"),), "smoke", 1)[0]
-        run(spec, folder / "runs", progress=False, threads=1)
+        for plan in (driving.plan_runs, driving.plan_shared_head_runs):
+            run(plan((driving.Model("lrcu-s"),), "smoke", 1)[0], folder / "runs", progress=False, threads=1)
         measure([name for name in artefacts.ARTEFACTS if name != "other-worlds"], folder / "runs")
         recording.cache_clear()
-    return read_runs(folder / "runs")[0]
+    end_to_end, shared = read_runs(folder / "runs")
+    return replace(end_to_end, analyses={**end_to_end.analyses, **shared.analyses})
 
 
 def driving_run(smoke, model, seed, variant="own", world="vista"):
