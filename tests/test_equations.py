@@ -108,6 +108,20 @@ def test_mgu_equals_its_equation() -> None:
     torch.testing.assert_close(cell(x, h), (1 - f) * h + f * c, rtol=0, atol=TRANSCRIPTION)
 
 
+def test_the_papers_gru_resets_before_the_product_and_equals_one_euler_step_of_its_ode() -> None:
+    cell, ode = lrcnet.ResetBeforeGRUCell(3, 5, dtype=torch.float64), lrcnet.GRUODECell(3, 5, dtype=torch.float64)
+    torch.nn.init.normal_(cell.bias)
+    ode.load_state_dict(cell.state_dict())
+    x, h = torch.randn(4, 3, dtype=torch.float64), torch.randn(4, 5, dtype=torch.float64)
+    update, reset, candidate = torch.cat([cell.weight_ih, cell.weight_hh], 1).split(5)
+    bias_update, bias_reset, bias_candidate = cell.bias.split(5)
+    both = torch.cat([x, h], 1)
+    z, r = torch.sigmoid(both @ update.T + bias_update), torch.sigmoid(both @ reset.T + bias_reset)
+    c = torch.tanh(torch.cat([x, r * h], 1) @ candidate.T + bias_candidate)
+    torch.testing.assert_close(cell(x, h), (1 - z) * h + z * c, rtol=0, atol=TRANSCRIPTION)
+    torch.testing.assert_close(cell(x, h), ode(x, h, dt=1.0), rtol=0, atol=TRANSCRIPTION)
+
+
 def test_derivative_is_what_a_tiny_step_does() -> None:
     for cell in (lrcnet.LTCCell(2, 4), lrcnet.LRCCell(2, 4), lrcnet.CTRNNCell(2, 4), lrcnet.GRUODECell(2, 4)):
         cell = cell.double()

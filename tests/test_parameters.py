@@ -38,13 +38,10 @@ def test_initial_values_are_those_of_the_release() -> None:
 
 
 def test_baselines_start_as_the_protocol_says() -> None:
-    for layer in (lrcnet.LSTM(20, 30), lrcnet.GRU(20, 30), lrcnet.MGU(20, 30)):
-        module = layer.cells[0] if isinstance(layer, lrcnet.MGU) else layer
-        for name, value in module.named_parameters():
+    for layer in (lrcnet.LSTM(20, 30), lrcnet.GRU(20, 30)):
+        for name, value in layer.named_parameters():
             if "weight_hh" in name:
-                blocks = value.split(30) if isinstance(layer, lrcnet.MGU) else [value]
-                for block in blocks:
-                    torch.testing.assert_close(block.T @ block, torch.eye(30), atol=1e-5, rtol=0)
+                torch.testing.assert_close(value.T @ value, torch.eye(30), atol=1e-5, rtol=0)
             elif "bias" in name and not isinstance(layer, lrcnet.LSTM):
                 assert (value == 0).all()
     lstm = lrcnet.LSTM(20, 30)
@@ -52,6 +49,18 @@ def test_baselines_start_as_the_protocol_says() -> None:
     assert (total[30:60] == 1).all()
     assert (total[:30] == 0).all()
     assert (total[60:] == 0).all()
+
+
+@pytest.mark.parametrize("kind", [lrcnet.MGUCell, lrcnet.ResetBeforeGRUCell, lrcnet.GRUODECell])
+def test_gated_units_of_the_paper_have_one_glorot_kernel_over_inputs_and_state_per_gate(kind: type) -> None:
+    cell = kind(20, 30)
+    limit = (6 / (20 + 30 + 30)) ** 0.5
+    for gate in torch.cat([cell.weight_ih, cell.weight_hh], 1).split(30):
+        assert gate.shape == (30, 50)
+        assert 0.97 * limit < gate.abs().max() <= limit
+        # The standard deviation of a uniform distribution, to five of the estimate's own standard errors.
+        assert abs(gate.std() / (limit / 3**0.5) - 1) < 5 * 0.45 / gate.numel() ** 0.5
+    assert (cell.bias == 0).all()
 
 
 @pytest.mark.parametrize("constraint", ["clamp", "softplus"])

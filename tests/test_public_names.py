@@ -44,6 +44,8 @@ PUBLIC = [
     "MixedMemoryCell",
     "NeuralODE",
     "Regressor",
+    "ResetBeforeGRU",
+    "ResetBeforeGRUCell",
     "SOLVERS",
     "STC",
     "STCCell",

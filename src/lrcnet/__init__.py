@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         LSTMCell,
         LTCCell,
         MGUCell,
+        ResetBeforeGRUCell,
         STCCell,
         WiredCfCCell,
     )
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from lrcnet.environment import info
     from lrcnet.errors import DivergenceError, DivergenceWarning, FirstGapWarning, StabilityWarning, TimeWarning
     from lrcnet.folders import load
-    from lrcnet.layers import CTRNN, GRUODE, LAYERS, LRC, LRCU, LTC, MGU, STC
+    from lrcnet.layers import CTRNN, GRUODE, LAYERS, LRC, LRCU, LTC, MGU, STC, ResetBeforeGRU
     from lrcnet.liquid_ode import LiquidODE
     from lrcnet.mixed_memory import MixedMemory, MixedMemoryCell
     from lrcnet.models import Classifier, Forecaster, Regressor, Tagger
@@ -78,6 +79,8 @@ __all__ = [
     "MixedMemoryCell",
     "NeuralODE",
     "Regressor",
+    "ResetBeforeGRU",
+    "ResetBeforeGRUCell",
     "STCCell",
     "StabilityWarning",
     "Stream",
@@ -107,6 +110,7 @@ _PUBLIC = {
             "LSTMCell",
             "LTCCell",
             "MGUCell",
+            "ResetBeforeGRUCell",
             "STCCell",
             "WiredCfCCell",
         ),
@@ -116,7 +120,7 @@ _PUBLIC = {
     "environment": ("info",),
     "errors": ("DivergenceError", "DivergenceWarning", "FirstGapWarning", "StabilityWarning", "TimeWarning"),
     "folders": ("load",),
-    "layers": ("CTRNN", "GRUODE", "LAYERS", "LRC", "LRCU", "LTC", "MGU", "STC"),
+    "layers": ("CTRNN", "GRUODE", "LAYERS", "LRC", "LRCU", "LTC", "MGU", "STC", "ResetBeforeGRU"),
     "mixed_memory": ("MixedMemory", "MixedMemoryCell"),
     "liquid_ode": ("LiquidODE",),
     "models": ("Classifier", "Forecaster", "Regressor", "Tagger"),

@@ -15,7 +15,7 @@ from torch.nn.utils.rnn import PackedSequence
 
 from lrcnet import first_call
 from lrcnet.calibration import calibrate_cells, set_learnable
-from lrcnet.cells import CTRNNCell, GRUODECell, LRCCell, LRCUCell, LTCCell, MGUCell, STCCell
+from lrcnet.cells import CTRNNCell, GRUODECell, LRCCell, LRCUCell, LTCCell, MGUCell, ResetBeforeGRUCell, STCCell
 from lrcnet.cells.gated import with_time
 from lrcnet.cells.liquid import LiquidCell
 from lrcnet.cfc_layers import CfC
@@ -37,9 +37,11 @@ __all__ = [
     "MGU",
     "STC",
     "CfC",
+    "GatedLayer",
     "LiquidLayer",
     "ODELayer",
     "RecurrentLayer",
+    "ResetBeforeGRU",
 ]
 
 # Looked up once: `step` asks at every reading of a stream.
@@ -266,13 +268,8 @@ class LRCU(LiquidLayer):
     cell_type = LRCUCell
 
 
-class MGU(RecurrentLayer):
-    """Minimal gated unit; time_feature=True feeds dt as one more input.
-
-    >>> output, h_n = lrcnet.MGU(3, 5, time_feature=True)(torch.randn(7, 2, 3), dt=torch.rand(7, 2))
-    """
-
-    cell_type = MGUCell
+class GatedLayer(RecurrentLayer):
+    """A layer of gated cells whose whole sequence is one function; time_feature=True feeds dt as one more input."""
 
     if TYPE_CHECKING:
 
@@ -289,6 +286,24 @@ class MGU(RecurrentLayer):
             dtype: torch.dtype | None = None,
             **options: Unpack[GatedOptions],
         ) -> None: ...
+
+
+class MGU(GatedLayer):
+    """Minimal gated unit; time_feature=True feeds dt as one more input.
+
+    >>> output, h_n = lrcnet.MGU(3, 5, time_feature=True)(torch.randn(7, 2, 3), dt=torch.rand(7, 2))
+    """
+
+    cell_type = MGUCell
+
+
+class ResetBeforeGRU(GatedLayer):
+    """The GRU of the paper's tables, whose reset gate acts before the matrix product; `GRU` is torch's own.
+
+    >>> output, h_n = lrcnet.ResetBeforeGRU(3, 5)(torch.randn(7, 2, 3))
+    """
+
+    cell_type = ResetBeforeGRUCell
 
 
 class ODELayer(ContinuousLayer):
@@ -337,6 +352,7 @@ LAYERS: dict[str, type[RecurrentLayer] | type[LSTM] | type[GRU]] = {
     "mgu": MGU,
     "lstm": LSTM,
     "gru": GRU,
+    "gru-reset-before": ResetBeforeGRU,
     "ctrnn": CTRNN,
     "gru-ode": GRUODE,
     "cfc": CfC,

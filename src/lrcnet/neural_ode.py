@@ -26,7 +26,10 @@ from lrcnet.tracing import values_are_readable
 
 
 class MLPField(Saveable, nn.Module):
-    """dy/dt = MLP(y), the paper's baseline: d-32-32-d with tanh, weights from N(0, 0.1), biases 0.
+    """dy/dt = MLP(y), the paper's baseline: d-32-32-d with tanh.
+
+    Weights start from a normal distribution of scale 0.1 that is cut at two standard deviations, as in the authors'
+    program; biases start at 0.
 
     >>> lrcnet.MLPField(2)(0.0, torch.randn(16, 2)).shape
     torch.Size([16, 2])
@@ -45,10 +48,10 @@ class MLPField(Saveable, nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw weights from a normal distribution of standard deviation 0.1; set biases to 0."""
+        """Draw weights from a normal distribution of scale 0.1, cut at 0.2 on both sides; set biases to 0."""
         for layer in self.net:
             if isinstance(layer, nn.Linear):
-                nn.init.normal_(layer.weight, std=0.1)
+                nn.init.trunc_normal_(layer.weight, std=0.1, a=-0.2, b=0.2)
                 nn.init.zeros_(layer.bias)
 
     def bind(self) -> VectorField:
@@ -70,7 +73,8 @@ class MLPField(Saveable, nn.Module):
 class LRCField(Saveable, nn.Module):
     """dy/dt = W_out LRC'(W_in y + b_in) + b_out: the right-hand side of an LRC between two linear maps.
 
-    LRC' is Eq. 3 without input; its state is the mapped state W_in y + b_in.
+    LRC' is Eq. 3 without input; its state is the mapped state W_in y + b_in. The two maps start from Glorot's uniform
+    distribution and zero biases, as in the authors' program.
 
     Args:
         size: d.
@@ -119,6 +123,13 @@ class LRCField(Saveable, nn.Module):
             init=init,
             backend=backend,
         )
+        self.reset_maps()
+
+    def reset_maps(self) -> None:
+        """Draw the weights of both maps from Glorot's uniform distribution; set their biases to 0."""
+        for linear_map in (self.into, self.out):
+            nn.init.xavier_uniform_(linear_map.weight)
+            nn.init.zeros_(linear_map.bias)
 
     def bind(self) -> VectorField:
         """Apply the constraints once and return the field, for a whole roll-out."""

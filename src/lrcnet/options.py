@@ -21,7 +21,7 @@ TimeScale = float | Literal["auto"]
 
 
 class GatedOptions(TypedDict, total=False):
-    """Options of MGU, LSTM and GRU; see `MGUCell`."""
+    """Options of MGU, ResetBeforeGRU, LSTM and GRU; see `GatedCell`."""
 
     time_feature: bool
 

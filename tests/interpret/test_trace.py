@@ -18,6 +18,7 @@ HAVE = {
     "LRC": {"forget", "update", "elastance", "time_constant"},
     "LRCU": {"forget", "update", "elastance", "time_constant"},
     "MGU": {"forget", "candidate", "time_constant"},
+    "ResetBeforeGRU": {"update", "reset", "candidate", "time_constant"},
     "CTRNN": {"decay", "drive", "time_constant"},
     "GRUODE": {"decay", "drive", "time_constant"},
     "CfC": {"update", "start", "end", "time_constant"},
@@ -31,7 +32,7 @@ def layer_of(name: str, **options) -> nn.Module:
 
 
 def dt_for(name: str, x: Tensor) -> Tensor | None:
-    return None if name in ("LSTM", "GRU", "MGU") else torch.rand(x.shape[:-1])
+    return None if name in ("LSTM", "GRU", "MGU", "ResetBeforeGRU") else torch.rand(x.shape[:-1])
 
 
 @torch.no_grad()
@@ -128,7 +129,7 @@ def test_an_lrcu_moves_as_its_gates_say(backend: str) -> None:
 
 def test_gated_units_move_as_their_gates_say() -> None:
     x, zeros = torch.randn(6, 2, 3), torch.zeros(2, 5)
-    for name in ("LSTM", "GRU", "MGU"):
+    for name in ("LSTM", "GRU", "MGU", "ResetBeforeGRU"):
         record = trace(layer_of(name), x)
         more, h = record.more, before(record.state, zeros)
         if name == "LSTM":
@@ -138,10 +139,11 @@ def test_gated_units_move_as_their_gates_say() -> None:
         elif name == "GRU":
             torch.testing.assert_close(record.state, record.update * h + (1 - record.update) * more["candidate"])
         else:
-            torch.testing.assert_close(record.state, (1 - record.forget) * h + record.forget * more["candidate"])
+            update = record.forget if name == "MGU" else record.update
+            torch.testing.assert_close(record.state, (1 - update) * h + update * more["candidate"])
 
 
-@pytest.mark.parametrize("name", ["LSTM", "GRU", "MGU"])
+@pytest.mark.parametrize("name", ["LSTM", "GRU", "MGU", "ResetBeforeGRU"])
 def test_time_as_an_input_is_seen(name: str) -> None:
     layer, x, dt = layer_of(name, time_feature=True), torch.randn(6, 2, 3), torch.rand(6, 2)
     record = trace(layer, x, dt)

@@ -23,7 +23,7 @@ CHUNK = 2048
 
 
 def measure() -> list[Measurement]:
-    return [*_shapes(), *_wired(), *_ncps(), _sigmoid_limit(), *_alternation(), *_mgu()]
+    return [*_shapes(), *_wired(), *_ncps(), _sigmoid_limit(), *_alternation(), *_gated()]
 
 
 def _shapes() -> list[Measurement]:
@@ -136,13 +136,15 @@ def _alternation() -> list[Measurement]:
     return [Measurement(what, together * 1e3, "ms", "each on its own", apart * 1e3, together / apart)]
 
 
-def _mgu() -> list[Measurement]:
-    """Compare the MGU, a baseline that torch does not have, with torch's GRU."""
+def _gated() -> list[Measurement]:
+    """Compare MGU and the paper's GRU, baselines that torch does not have, with torch's GRU."""
     measurements = []
     for name, batch, steps, inputs in (("psMNIST", 64, 784, 1), ("person activity", 128, 32, 7)):
         x = torch.rand(batch, steps, inputs)
-        mgu, gru = lrcnet.MGU(inputs, 100, batch_first=True), torch.nn.GRU(inputs, 100, batch_first=True)
-        ours, theirs = best_in_turn(training_step(mgu, x), training_step(gru, x), repeats=4)
-        what = f"MGU 100, {name} ({batch}, {steps}, {inputs}), forward + backward"
-        measurements.append(Measurement(what, ours * 1e3, "ms", "GRU 100", theirs * 1e3, ours / theirs))
+        gru = torch.nn.GRU(inputs, 100, batch_first=True)
+        for label, kind in (("MGU", lrcnet.MGU), ("GRU with the reset gate before the product", lrcnet.ResetBeforeGRU)):
+            layer = kind(inputs, 100, batch_first=True)
+            ours, theirs = best_in_turn(training_step(layer, x), training_step(gru, x), repeats=4)
+            what = f"{label} 100, {name} ({batch}, {steps}, {inputs}), forward + backward"
+            measurements.append(Measurement(what, ours * 1e3, "ms", "torch's GRU 100", theirs * 1e3, ours / theirs))
     return measurements

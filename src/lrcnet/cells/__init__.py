@@ -3,7 +3,7 @@
 from lrcnet.cells.base import Cell, ODECell
 from lrcnet.cells.cfc import CfCCell
 from lrcnet.cells.ctrnn import CTRNNCell
-from lrcnet.cells.gated import GRUCell, LSTMCell, MGUCell
+from lrcnet.cells.gated import GRUCell, LSTMCell, MGUCell, ResetBeforeGRUCell
 from lrcnet.cells.gru_ode import GRUODECell
 from lrcnet.cells.liquid import LiquidCell, LRCCell, LRCUCell, LTCCell, STCCell
 from lrcnet.cells.wired_cfc import WiredCfCCell
@@ -16,6 +16,7 @@ CELLS: dict[str, type[Cell] | type[LSTMCell] | type[GRUCell]] = {
     "mgu": MGUCell,
     "lstm": LSTMCell,
     "gru": GRUCell,
+    "gru-reset-before": ResetBeforeGRUCell,
     "ctrnn": CTRNNCell,
     "gru-ode": GRUODECell,
     "cfc": CfCCell,
@@ -35,6 +36,7 @@ __all__ = [
     "LiquidCell",
     "MGUCell",
     "ODECell",
+    "ResetBeforeGRUCell",
     "STCCell",
     "WiredCfCCell",
 ]

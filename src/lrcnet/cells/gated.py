@@ -1,11 +1,12 @@
-"""Gated cells: MGU, and torch's LSTM and GRU with the initial values of the paper's baselines."""
+"""Gated cells: MGU and the GRU of the paper's tables, and torch's own LSTM and GRU with Keras' initial values."""
 
-from typing import Any
+import math
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from lrcnet.cells import mgu_sequence
+from lrcnet.cells import gated_sequence
 from lrcnet.cells.base import (
     Cell,
     GatesByName,
@@ -19,16 +20,22 @@ from lrcnet.errors import check_flag, check_placement, describe_kind, positive_s
 from lrcnet.tracing import Unscriptable
 
 
-class MGUCell(Cell):
-    """Minimal gated unit: f = sigma(W_f [x, h] + b_f), c = tanh(W_c [x, f h] + b_c), h <- (1 - f) h + f c.
+class GatedCell(Cell):
+    """A gated unit whose reset gate acts before the matrix product: the base of `MGUCell` and `ResetBeforeGRUCell`.
+
+        z = sigma(W_z [x, h] + b_z), r likewise, c = tanh(W_c [x, r h] + b_c), h <- (1 - z) h + z c
 
     Args:
         input_size: n, may be 0.
         hidden_size: m.
         bias: whether the gates have biases.
         time_feature: feed dt as one more input; without it, passing dt is an error.
+
+    Attributes:
+        gate_names: names of the gates, z first and r last; one gate serves as both.
     """
 
+    gate_names: ClassVar[tuple[str, ...]]
     takes_dt = False
     # Here dt is an input like any other, so it may have any sign.
     negative_dt = "allow"
@@ -50,15 +57,16 @@ class MGUCell(Cell):
         check_placement(device, dtype)
         self.takes_dt = self.time_feature = check_flag("time_feature", time_feature)
         width = input_size + time_feature
-        # Rows: the forget gate's m, then the candidate's m.
-        self.weight_ih = nn.Parameter(torch.empty(2 * hidden_size, width, device=device, dtype=dtype))
-        self.weight_hh = nn.Parameter(torch.empty(2 * hidden_size, hidden_size, device=device, dtype=dtype))
-        self.bias = nn.Parameter(torch.empty(2 * hidden_size, device=device, dtype=dtype)) if bias else None
+        # m rows for each gate, then m rows for the candidate.
+        rows = (len(self.gate_names) + 1) * hidden_size
+        self.weight_ih = nn.Parameter(torch.empty(rows, width, device=device, dtype=dtype))
+        self.weight_hh = nn.Parameter(torch.empty(rows, hidden_size, device=device, dtype=dtype))
+        self.bias = nn.Parameter(torch.empty(rows, device=device, dtype=dtype)) if bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw Glorot input kernels and orthogonal recurrent kernels, each gate on its own, and zero biases."""
-        reset_kernels(self.weight_ih, self.weight_hh, self.hidden_size)
+        """Draw one Glorot-uniform kernel over [x, h] for each gate and for the candidate; set biases to 0."""
+        reset_joint_kernels(self.weight_ih, self.weight_hh)
         if self.bias is not None:
             nn.init.zeros_(self.bias)
 
@@ -73,11 +81,11 @@ class MGUCell(Cell):
 
     @staticmethod
     def next_state(terms: Tensor, h: Tensor, weight_hh: Tensor) -> Tensor:
-        """Return the state (B, m) after h, given the input's terms (B, 2 m) of the two gates."""
+        """Return the state (B, m) after h, given the input's terms of the gates and of the candidate."""
         m = h.shape[-1]
-        forget = torch.sigmoid(torch.addmm(terms[:, :m], h, weight_hh[:m].t()))
-        candidate = torch.tanh(torch.addmm(terms[:, m:], forget * h, weight_hh[m:].t()))
-        return torch.lerp(h, candidate, forget)
+        gates = torch.sigmoid(torch.addmm(terms[:, :-m], h, weight_hh[:-m].t()))
+        candidate = torch.tanh(torch.addmm(terms[:, -m:], gates[:, -m:] * h, weight_hh[-m:].t()))
+        return torch.lerp(h, candidate, gates[:, :m])
 
     def gates(self, x: Tensor, h: Tensor, states: Tensor, batch_major: bool) -> GatesByName:
         # In the order of memory, so that the matrix products need no copies.
@@ -88,22 +96,23 @@ class MGUCell(Cell):
         m = self.hidden_size
         # In place, from sums to gates: allocating new memory costs more than the arithmetic.
         sums = self.input_terms(None, readings).flatten(0, 1)
-        forget, candidate = sums[:, :m], sums[:, m:]
-        forget.addmm_(before, self.weight_hh[:m].t()).sigmoid_()
-        candidate.addmm_(forget * before, self.weight_hh[m:].t()).tanh_()
+        gates, candidate = sums[:, :-m], sums[:, -m:]
+        gates.addmm_(before, self.weight_hh[:-m].t()).sigmoid_()
+        candidate.addmm_(gates[:, -m:] * before, self.weight_hh[-m:].t()).tanh_()
 
         def time_major(values: Tensor) -> Tensor:
             values = values.view(*whole.shape[:2], m)
             return values.transpose(0, 1) if batch_major else values
 
-        flat = {"forget": forget, "candidate": candidate, "time_constant": 1 / forget}
+        flat = dict(zip(self.gate_names, torch.split(gates, m, -1), strict=True))
+        flat |= {"candidate": candidate, "time_constant": 1 / gates[:, :m]}
         return {name: time_major(values) for name, values in flat.items()}
 
     def _scan(self, x: Tensor, h: Tensor, dt: float | Tensor, batch_major: bool) -> Tensor:
         weights = (self.weight_ih, self.weight_hh, self.bias)
-        if not x.shape[0] or not mgu_sequence.serves(x, h, *weights):
+        if not x.shape[0] or not gated_sequence.serves(x, h, *weights):
             return super()._scan(x, h, dt, batch_major)
-        states = mgu_sequence.scan(self.next_state, x, h, *weights, batch_major=batch_major)
+        states = gated_sequence.scan(self.next_state, x, h, *weights, batch_major=batch_major)
         warn_if_diverged(x, h, dt, states)
         return states
 
@@ -112,6 +121,27 @@ class MGUCell(Cell):
 
     def extra_repr(self) -> str:
         return f"{self.input_size}, {self.hidden_size}, time_feature={self.time_feature}"
+
+
+class MGUCell(GatedCell):
+    """Minimal gated unit: f = sigma(W_f [x, h] + b_f), c = tanh(W_c [x, f h] + b_c), h <- (1 - f) h + f c.
+
+    As in the paper's tables: one Glorot-uniform kernel over [x, h] for each of the two, zero biases. Arguments as in
+    `GatedCell`.
+    """
+
+    gate_names = ("forget",)
+
+
+class ResetBeforeGRUCell(GatedCell):
+    """The GRU of the paper's tables: c = tanh(W_c [x, r h] + b_c), h <- (1 - z) h + z c.
+
+    Its reset gate r acts before the matrix product, its kernels are Glorot-uniform over [x, h], and its update gate z
+    opens for the candidate. In torch's GRU (`GRUCell`) r acts after the product and z keeps the old state. Arguments as
+    in `GatedCell`.
+    """
+
+    gate_names = ("update", "reset")
 
 
 def with_time(x: Tensor, dt: float | Tensor) -> Tensor:
@@ -126,6 +156,15 @@ def reset_kernels(weight_ih: Tensor, weight_hh: Tensor, hidden_size: int) -> Non
         if weight_ih.shape[1]:
             nn.init.xavier_uniform_(weight_ih[rows : rows + hidden_size])
         nn.init.orthogonal_(weight_hh[rows : rows + hidden_size])
+
+
+@torch.no_grad()
+def reset_joint_kernels(weight_ih: Tensor, weight_hh: Tensor) -> None:
+    """Draw every gate's kernel over [x, h] as one Glorot-uniform matrix: n + m inputs, m outputs."""
+    n, m = weight_ih.shape[1], weight_hh.shape[1]
+    limit = math.sqrt(6 / (n + m + m))
+    for weight in (weight_ih, weight_hh):
+        nn.init.uniform_(weight, -limit, limit)
 
 
 @torch.no_grad()
@@ -148,7 +187,7 @@ def reset_torch_rnn(rnn: nn.Module, hidden_size: int) -> None:
 
 
 class _TimedCell(Unscriptable, nn.Module):
-    """The additions of GRUCell and LSTMCell to torch's: the baselines' initial values, and dt as one more input."""
+    """The additions of GRUCell and LSTMCell to torch's: Keras' initial values, and dt as one more input."""
 
     input_size: int
     hidden_size: int
@@ -200,11 +239,11 @@ class _TimedCell(Unscriptable, nn.Module):
 
 
 class GRUCell(_TimedCell, nn.GRUCell):
-    """torch.nn.GRUCell with the baselines' initial values and `time_feature`."""
+    """torch.nn.GRUCell with Keras' initial values and `time_feature`; the paper's GRU is `ResetBeforeGRUCell`."""
 
 
 class LSTMCell(_TimedCell, nn.LSTMCell):
-    """torch.nn.LSTMCell with the baselines' initial values and `time_feature`; its state is (h, c)."""
+    """torch.nn.LSTMCell with the initial values of the paper's baseline and `time_feature`; its state is (h, c)."""
 
     def _check_state(self, input: Tensor, hx: Any) -> None:
         check_pair(hx)

@@ -6,15 +6,15 @@ import torch
 from torch import Tensor, nn
 
 from lrcnet.cells.base import ODECell
-from lrcnet.cells.gated import reset_kernels
+from lrcnet.cells.gated import reset_joint_kernels
 from lrcnet.errors import check_flag, check_placement, positive_size
 
 
 class GRUODECell(ODECell):
     """dh/dt = sigma(f) (-h + tanh(u)), with f, r linear in [h, x] and u linear in [sigma(r) h, x].
 
-    One explicit Euler step with dt = 1 is the paper's GRU, whose reset gate acts before the matrix product (in
-    torch.nn.GRU it acts after it).
+    One explicit Euler step with dt = 1 is the paper's GRU (`ResetBeforeGRUCell`), whose reset gate acts before the
+    matrix product (in torch.nn.GRU it acts after it).
 
     Args:
         input_size: n, may be 0.
@@ -48,8 +48,8 @@ class GRUODECell(ODECell):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw Glorot input kernels and orthogonal recurrent kernels, each gate on its own, and zero biases."""
-        reset_kernels(self.weight_ih, self.weight_hh, self.hidden_size)
+        """Draw one Glorot-uniform kernel over [x, h] for each gate and for the candidate; set biases to 0."""
+        reset_joint_kernels(self.weight_ih, self.weight_hh)
         if self.bias is not None:
             nn.init.zeros_(self.bias)
 

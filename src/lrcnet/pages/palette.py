@@ -49,6 +49,7 @@ MODEL_STYLES: dict[str, ModelStyle] = {
     "lrc-a": ModelStyle("LRC-A", PURPLE, (0, (6, 1.5)), "s"),
     "lstm": ModelStyle("LSTM", BLUE, (0, (4, 1, 1, 1)), "^"),
     "gru": ModelStyle("GRU", GREEN, (0, (2, 1)), "v"),
+    "torch-gru": ModelStyle("GRU (torch)", GREEN, (0, (1, 2)), "<"),
     "mgu": ModelStyle("MGU", GREY, (0, (1, 1)), "D"),
     "neural-ode": ModelStyle("Neural ODE", BLUE, (0, (4, 1, 1, 1)), "^"),
     "ltc": ModelStyle("LTC", GREEN, (0, (2, 1)), "v"),

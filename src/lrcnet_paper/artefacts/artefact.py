@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from lrcnet.pages.content import Picture, Table
 from lrcnet_paper.results.verdict import Verdict
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from lrcnet_paper.results.finished_run import FinishedRun
     from lrcnet_paper.training.result import Result
     from lrcnet_paper.training.spec import RunSpec
+
+
+Part = Literal["paper", "sensitivity", "set-up"]
+"""The part of a report: a table or figure of the paper, one of our own beside them, or the set-up on a second page."""
 
 
 @dataclass(frozen=True)
@@ -35,14 +39,18 @@ class Rendered:
     """The content of an artefact: everything that a page needs, and nothing about how the page looks.
 
     Attributes:
-        tables, pictures, claims: in the order of reading.
+        tables, pictures, claims: in the order of reading; the first picture is the one of the paper.
         skipped: pictures that could not be drawn, each with its reason.
+        differences: how our experiment differs from the paper's protocol, one sentence each.
+        sensitivities: tables and pictures about other data, rates, solvers and initial values, which have no verdict.
     """
 
     tables: Sequence[Table] = ()
     pictures: Sequence[Picture] = ()
     claims: Sequence[Claim] = ()
     skipped: Sequence[str] = field(default=())
+    differences: Sequence[str] = ()
+    sensitivities: Sequence[Table | Picture] = ()
 
 
 class PlanRuns(Protocol):
@@ -57,6 +65,9 @@ class Artefact:
 
     Attributes:
         title: one line for people.
+        says: the statement of the paper that this table or figure supports, in one sentence; "" if it is a drawing or
+            part of the set-up.
+        part: the part of a report that it belongs to.
         claimed: the paper's numbers as data.
         runs: `runs(budget, seeds)` lists the runs that must have been trained, `seeds` of each (None: the budget's own
             number); empty for a drawing.
@@ -67,6 +78,8 @@ class Artefact:
     claimed: Mapping[str, Any]
     runs: PlanRuns
     render: Callable[[Sequence[FinishedRun]], Rendered]
+    says: str = field(default="", kw_only=True)
+    part: Part = field(default="paper", kw_only=True)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from lrcnet_paper.artefacts.artefact import Claim, Rendered
 from lrcnet_paper.artefacts.driving_runs import EFFICIENCY, Model
 from lrcnet_paper.results.estimate import Estimate, mean_over_seeds
 from lrcnet_paper.results.groups import Group
-from lrcnet_paper.results.verdict import Verdict, judge_comparison
+from lrcnet_paper.results.verdict import FEWEST_SEEDS, NOT_MEASURED, Verdict, judge_comparison
 
 if TYPE_CHECKING:
     from lrcnet_paper.results.finished_run import FinishedRun
@@ -82,6 +82,7 @@ def render(runs: Sequence[FinishedRun]) -> Rendered:
         tables=[_table(groups)],
         pictures=[_picture(groups)],
         claims=[_claim(groups, other) for other in ("LTC H6", "STC E1")] + [unstable],
+        differences=driving.DIFFERENCES,
     )
 
 
@@ -90,7 +91,7 @@ def _is_measured(group: Group) -> bool:
 
 
 def _mean(group: Group, name: str) -> Estimate | None:
-    values = [run.analyses[NAME][name] for run in group.finished if NAME in run.analyses]
+    values = {run.result.seed: run.analyses[NAME][name] for run in group.finished if NAME in run.analyses}
     return mean_over_seeds(values, digits=2)
 
 
@@ -112,12 +113,13 @@ def _table(groups: Mapping[str, Group]) -> Table:
 def _claim(groups: Mapping[str, Group], other: str) -> Claim:
     pair = [groups.get("LRC-S E1"), groups.get(other)]
     ours = [None if g is None else _mean(g, "variation") for g in pair]
-    # The paper shows this in a figure without numbers, so any margin reproduces it.
+    # The paper shows this in a figure without numbers.
     verdict = judge_comparison(
-        (Estimate(1.0, 0.0), Estimate(1.0, 0.0)),
+        None,
         (ours[0], ours[1]),
         larger_is_better=False,
         under=driving.conditions(*[g for g in pair if g is not None]),
+        by_ratio=True,
     )
     return Claim(
         f"The output of LRC-S E1 oscillates less than that of {other}.",
@@ -131,18 +133,26 @@ def _instability_claim(runs: Sequence[FinishedRun]) -> Claim:
     group = driving.find_groups(runs, (UNSTABLE,)).get(UNSTABLE)
     statement = "LTC fails to converge under one explicit Euler step per input."
     if group is None or group.budget == "smoke":
-        return Claim(statement, "fails", "–", Verdict("open", ("not measured" if group is None else "smoke runs",)))
-    notes = driving.conditions(group).notes
+        return Claim(statement, "fails", "–", NOT_MEASURED)
+    notes, seeds = driving.conditions(group).notes, f"{len(group.runs)} seed{'s' if len(group.runs) > 1 else ''}"
     if group.diverged == len(group.runs):
         epochs = ", ".join(str(run.result.epochs + 1) for run in group.runs)
-        return Claim(statement, "fails", f"loss not finite in epoch {epochs}", Verdict("reproduced", notes))
+        measured = f"loss not finite in epoch {epochs}"
+        return Claim(statement, "fails", measured, _verdict_on_failure(len(group.runs), True, notes, seeds))
     losses = [min(y for y in run.curve("validation_curvature_loss")[1]) for run in group.finished]
     initial = [run.curve("validation_curvature_loss")[1][0] for run in group.finished]
     converged = all(best < CONVERGED * first for best, first in zip(losses, initial, strict=True))
-    verdict = Verdict("not reached" if converged else "reproduced", notes)
+    verdict = _verdict_on_failure(len(group.runs), not converged, notes, seeds)
     return Claim(
         statement, "fails", f"validation loss {losses[0]:.3f} at best, {initial[0]:.3f} after epoch 1", verdict
     )
+
+
+def _verdict_on_failure(count: int, fails: bool, notes: tuple[str, ...], seeds: str) -> Verdict:
+    """Judge whether all runs of an unstable network fail; one seed is not enough, and success here refutes nothing."""
+    if count < FEWEST_SEEDS or not fails:
+        return Verdict("not measurable here", (*notes, seeds))
+    return Verdict("agrees", notes, (), f"{seeds}, all fail")
 
 
 def _picture(groups: Mapping[str, Group]) -> Picture:

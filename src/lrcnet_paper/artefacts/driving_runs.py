@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from lrcnet.pages import palette
+from lrcnet_paper.results.estimate import Estimate
 from lrcnet_paper.results.finished_run import FinishedRun
 from lrcnet_paper.results.groups import Group, group_runs
 from lrcnet_paper.results.verdict import Conditions
@@ -14,6 +15,10 @@ from lrcnet_paper.training.result import Result
 from lrcnet_paper.training.spec import RunSpec
 
 TASK = "driving"
+# Largest norm of a gradient.
+CLIP = 1.0
+# A policy whose mean gain in sharp bends is below this is undertrained.
+ENOUGH_GAIN = 0.8
 
 
 class Model(NamedTuple):
@@ -54,6 +59,14 @@ TRAINING_BUDGETS: Mapping[str, TrainingBudget] = {
     "quick": TrainingBudget("own", 3, epochs=10, samples=480, batch_size=4, piece=8, learning_rate=1e-3),
     "paper": TrainingBudget("own", 3),
 }
+# The recurrent part alone, on the features of a head that is trained once per seed: the paper's schedule at its full
+# length, 100 epochs of 40 batches of 32 sequences of 32 frames.
+SHARED_HEAD_BUDGETS: Mapping[str, TrainingBudget] = {
+    "smoke": TrainingBudget("own-sample-features", 1, epochs=1, samples=2, batch_size=2, piece=4),
+    "quick": TrainingBudget("own-features", 1, epochs=10),
+    "paper": TrainingBudget("own-features", 5),
+}
+SHARED_HEAD_VARIANTS = frozenset(settings.variant for settings in SHARED_HEAD_BUDGETS.values())
 OWN_VARIANTS = frozenset(settings.variant for settings in TRAINING_BUDGETS.values())
 """Variants of the task that are driven in our own world."""
 
@@ -76,6 +89,7 @@ def plan_runs_with(settings: TrainingBudget, models: Sequence[Model], budget: st
             batch_size=settings.batch_size,
             learning_rate=settings.learning_rate,
             budget=budget,
+            clip=CLIP,
             schedule="cosine",
             samples=settings.samples,
             piece=settings.piece,
@@ -90,17 +104,33 @@ def is_run_of(spec: RunSpec, models: Sequence[Model]) -> bool:
     return Model(spec.model, spec.solver) in models and spec.change == Change(solver=spec.solver)
 
 
+def plan_shared_head_runs(models: Sequence[Model], budget: str, seeds: int | None) -> list[RunSpec]:
+    """List the runs of a budget on the features of a shared head."""
+    return plan_runs_with(SHARED_HEAD_BUDGETS[budget], models, budget, seeds)
+
+
+def wants_shared_head(result: Result, models: Sequence[Model]) -> bool:
+    """Tell whether a result belongs to one of these models, trained on the features of a shared head."""
+    return result.task == TASK and result.variant in SHARED_HEAD_VARIANTS and is_run_of(result.spec, models)
+
+
 def wants(result: Result, models: Sequence[Model] = POLICIES) -> bool:
     """Tell whether a result belongs to one of these policies, trained in our own world."""
     return result.task == TASK and result.variant in OWN_VARIANTS and is_run_of(result.spec, models)
 
 
-def find_groups(runs: Sequence[FinishedRun], models: Sequence[Model]) -> dict[Model, Group]:
+def find_groups(
+    runs: Sequence[FinishedRun],
+    models: Sequence[Model],
+    *,
+    wanted: Callable[[Result, Sequence[Model]], bool] = wants,
+) -> dict[Model, Group]:
     """Find the group of each model at the longest budget that any of them has, in the order of `models`.
 
-    Models that have not been trained at that budget are missing.
+    Models that have not been trained at that budget are missing. `wanted` chooses end-to-end runs or, as
+    `wants_shared_head`, those on the features of a shared head.
     """
-    groups = [g for g in group_runs(runs, TASK) if wants(g.runs[0].result, models)]
+    groups = [g for g in group_runs(runs, TASK) if wanted(g.runs[0].result, models)]
     if not groups:
         return {}
     budget = groups[0].budget
@@ -112,7 +142,21 @@ def conditions(*groups: Group) -> Conditions:
     """Return the differences of these groups from the paper, for a verdict."""
     smoke = any(group.budget == "smoke" for group in groups)
     shorter = any(group.budget != "paper" for group in groups)
-    return Conditions(smoke, shorter, ("in a synthetic world", *(["short training"] if shorter else [])))
+    notes = ("in a synthetic world", *(["short training"] if shorter else []))
+    warnings = tuple(dict.fromkeys(warning for group in groups for warning in _undertrained(group)))
+    return Conditions(smoke, shorter, notes, other_data=True, warnings=warnings)
+
+
+def sharp_bend_gain(group: Group | None) -> Estimate | None:
+    """Return the mean over seeds of the gain in sharp bends: 1 steers as the expert does, 0 does not react."""
+    return None if group is None else group.metric("validation_sharp_bend_gain", digits=2)
+
+
+def _undertrained(group: Group) -> tuple[str, ...]:
+    gain = sharp_bend_gain(group)
+    if gain is None or gain.mean >= ENOUGH_GAIN:
+        return ()
+    return (f"{palette.model_label(group.model)} is undertrained, with a gain of {gain} in sharp bends",)
 
 
 def label(model: Model) -> str:
@@ -121,18 +165,28 @@ def label(model: Model) -> str:
     return f"{name} ({model.solver})" if model.solver else name
 
 
-def describe(budget: str) -> str:
-    """Describe the training of a budget in a sentence."""
-    settings = TRAINING_BUDGETS.get(budget, TRAINING_BUDGETS["paper"])
-    if settings.epochs is None:
-        return "The paper's protocol: 100 epochs, batches of 32 sequences of 32 frames, AdamW, cosine decay from 5e-4."
+def describe(groups: Mapping[Any, Group]) -> str:
+    """Describe the training of runs that share their settings in a sentence."""
+    paper = "100 epochs, batches of 32 sequences of 32 frames, AdamW with cosine decay from 5e-4"
+    group = next(iter(groups.values()), None)
+    if group is None or (group.spec.samples is None and group.spec.piece is None):
+        return f"The paper's schedule: {paper}."
+    spec = group.spec
     return (
-        f"Budget {budget}: {settings.epochs} epochs of {settings.samples} pieces of {settings.piece} frames, batches "
-        f"of {settings.batch_size}, AdamW with cosine decay from {settings.learning_rate or 5e-4:g}; the paper trains "
-        "100 epochs, batches of 32 sequences of 32 frames, from 5e-4."
+        f"{group.epochs} epochs of {spec.samples} pieces of {spec.piece} frames, batches of {spec.batch_size}, AdamW "
+        f"with cosine decay from {spec.rate:g}; the paper: {paper}."
     )
 
 
+DIFFERENCES = (
+    "The paper's recordings of human drivers are not public: an expert drives in a synthetic world, summer and winter.",
+    "The form of the paper's weighted loss is not given; ours weights each step by the expert's curvature.",
+    "Losses are on another scale than the paper's, so that models are compared by ratios.",
+)
+SHARED_HEAD = (
+    "The convolutional head is trained once per seed with a linear read-out of single frames, then fixed; all models "
+    "learn from its features, standardised over the training frames."
+)
 WORLD = (
     "The paper's recordings of human drivers are not public. These policies learned from a synthetic expert in a "
     "synthetic world, summer and winter, so losses are on another scale than the paper's (mean squared error of "

@@ -18,7 +18,7 @@ from lrcnet.theory import Damping, Domain, damping
 from lrcnet_paper.artefacts import drive_dynamics
 from lrcnet_paper.artefacts import driving_runs as driving
 from lrcnet_paper.artefacts.artefact import Claim, MeasuringArtefact, Rendered
-from lrcnet_paper.results.verdict import Verdict
+from lrcnet_paper.results.verdict import judge_fact
 from lrcnet_paper.training.budgets import check_budget
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from lrcnet_paper.training.spec import RunSpec
 
 TITLE = "LRCs move gently: the elastance damps an STC"
+SAYS = "The elastance damps an STC where input and state demand it, so that the output of an LRC oscillates less."
 
 # The paper's caption: the elastance can fully reduce the STC's dynamics to zero, or keep it as it is.
 CLAIMED: Mapping[str, Any] = {"elastance": (0.0, 1.0)}
@@ -75,6 +76,7 @@ def render(runs: Sequence[FinishedRun]) -> Rendered:
         pictures=[*first.pictures, *second.pictures],
         claims=[*first.claims, *second.claims],
         skipped=first.skipped,
+        differences=first.differences,
     )
 
 
@@ -120,13 +122,13 @@ def _render_damping() -> Rendered:
                 "The elastance can reduce the STC's dynamics to zero, or leave them as they are.",
                 "0 to 1",
                 f"{low:.2g} to {high:.4g}",
-                Verdict("reproduced" if reaches_both else "refuted"),
+                judge_fact(reaches_both),
             ),
             Claim(
                 "The elastance damps in a way that depends on the input and the state.",
                 "dependent on both",
                 f"changes by at least {min(min(row[3:]) for row in rows):.2g} along each",
-                Verdict("reproduced" if depends_on_both else "refuted"),
+                judge_fact(depends_on_both),
             ),
         ],
     )
@@ -168,4 +170,6 @@ def _draw_damping(sweeps: Mapping[str, Damping]) -> Any:
     return figure
 
 
-ARTEFACT = MeasuringArtefact(title=TITLE, claimed=CLAIMED, runs=runs, render=render, wants=wants, analyse=analyse)
+ARTEFACT = MeasuringArtefact(
+    title=TITLE, claimed=CLAIMED, runs=runs, render=render, wants=wants, analyse=analyse, says=SAYS
+)

@@ -11,7 +11,7 @@ from lrcnet import liquid
 from lrcnet.pages import palette
 from lrcnet.pages.content import Picture, Table
 from lrcnet_paper.artefacts.artefact import Artefact, Claim, Rendered
-from lrcnet_paper.results.verdict import Verdict
+from lrcnet_paper.results.verdict import judge_fact
 from lrcnet_paper.training.budgets import check_budget
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from lrcnet_paper.training.spec import RunSpec
 
 TITLE = "The two shapes of the elastance"
+SAYS = "The elastance lies between 0 and 1 and is a sigmoid or a bump."
 
 # The paper's text on Eqs. 4 and 5: both elastances lie in [0, 1]; only the second is symmetric.
 CLAIMED: Mapping[str, Any] = {"range": (0.0, 1.0), "symmetric": ("symmetric",)}
@@ -76,13 +77,13 @@ def render(runs: Sequence[FinishedRun]) -> Rendered:
                 "Both elastances lie in [0, 1].",
                 "0 to 1",
                 f"{min(r[2] for r in rows):.3g} to {max(r[3] for r in rows):.3g}",
-                Verdict("reproduced" if inside else "refuted"),
+                judge_fact(inside),
             ),
             Claim(
                 "The second form is symmetric, the first is not.",
                 "symmetric",
                 f"ε(w) and ε(-w) differ by at most {max(r[4] for r in rows[1:]):.0e}",
-                Verdict("reproduced" if symmetric else "refuted"),
+                judge_fact(symmetric),
             ),
         ],
     )
@@ -109,4 +110,4 @@ def _draw_shapes(w: torch.Tensor, curves: Mapping[str, torch.Tensor]) -> Any:
     return figure
 
 
-ARTEFACT = Artefact(title=TITLE, claimed=CLAIMED, runs=runs, render=render)
+ARTEFACT = Artefact(title=TITLE, claimed=CLAIMED, runs=runs, render=render, says=SAYS)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from lrcnet.pages.content import Cell, Table
 from lrcnet_paper.artefacts import driving_runs as driving
 from lrcnet_paper.artefacts.artefact import MeasuringArtefact, Rendered
-from lrcnet_paper.artefacts.closed_loop import NOISES
 from lrcnet_paper.artefacts.driving_runs import POLICIES, TASK, Model, TrainingBudget
 from lrcnet_paper.results.groups import group_runs
 from lrcnet_paper.road_seeds import OTHER_WORLDS, first_seeds
@@ -27,6 +26,7 @@ TITLE = "The policies in VISTA and CarRacing"
 CLAIMED: Mapping[str, Any] = {"simulator": "VISTA"}
 
 CAR_RACING = "carracing"
+NOISES = (0.0, 0.1, 0.2)
 CAR_RACING_BUDGETS: Mapping[str, TrainingBudget | None] = {
     "smoke": None,
     "quick": TrainingBudget(CAR_RACING, 1, epochs=10, samples=480, batch_size=4, piece=8, learning_rate=1e-3),
@@ -137,4 +137,6 @@ def _describe_outcomes(drives: Mapping[str, Any]) -> str:
     return "; ".join([f"{arrived} of {len(drives['steps'])} arrived", *failures])
 
 
-ARTEFACT = MeasuringArtefact(title=TITLE, claimed=CLAIMED, runs=runs, render=render, wants=wants, analyse=analyse)
+ARTEFACT = MeasuringArtefact(
+    title=TITLE, claimed=CLAIMED, runs=runs, render=render, wants=wants, analyse=analyse, part="sensitivity"
+)

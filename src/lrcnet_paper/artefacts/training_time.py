@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from lrcnet.pages.content import Cell, Table
 from lrcnet_paper.artefacts import driving_runs as driving
-from lrcnet_paper.artefacts.artefact import Artefact, Claim, Rendered
+from lrcnet_paper.artefacts.artefact import Artefact, Rendered
 from lrcnet_paper.artefacts.driving_runs import Model
 from lrcnet_paper.results.groups import Group
-from lrcnet_paper.results.verdict import Verdict
 from lrcnet_paper.training.budgets import check_budget
 
 if TYPE_CHECKING:
@@ -30,7 +29,6 @@ CLAIMED: Mapping[str, Any] = {
     "lrcu-s": 4.16,
 }
 MODELS = tuple(Model(name) for name in CLAIMED)
-RATIO_TOLERANCE = 0.05  # a ratio within 5 % of the paper's counts as reproduced
 
 
 def runs(budget: str, seeds: int | None = None) -> list[RunSpec]:
@@ -67,31 +65,12 @@ def render(runs: Sequence[FinishedRun]) -> Rendered:
                 "nearly all of the time; `lrcnet bench driving` times the models side by side in one process.",
             )
         ],
-        claims=[_claim(groups, model) for model in ("lrcu-a", "lrcu-s")],
         skipped=[] if groups else ["times per epoch: no policy has been trained"],
     )
 
 
 def _ratio(group: Group, lstm: Group) -> float:
     return group.seconds_per_epoch() / lstm.seconds_per_epoch()
-
-
-def _claim(groups: Mapping[Model, Group], model: str) -> Claim:
-    group, lstm = groups.get(Model(model)), groups.get(Model("lstm"))
-    claimed = CLAIMED[model] / CLAIMED["lstm"]
-    ours = None if group is None or lstm is None else _ratio(group, lstm)
-    notes = () if group is None else driving.conditions(group).notes
-    if ours is None or group is None or group.budget == "smoke":
-        verdict = Verdict("open", notes or ("not measured",))
-    else:
-        within = abs(ours - claimed) <= RATIO_TOLERANCE * claimed
-        verdict = Verdict("reproduced" if within else "better" if ours < claimed else "not reached", notes)
-    return Claim(
-        f"An epoch of {driving.label(Model(model))} takes {claimed:.2f} times as long as an epoch of the LSTM.",
-        f"{claimed:.2f}",
-        "–" if ours is None else f"{ours:.2f}",
-        verdict,
-    )
 
 
 ARTEFACT = Artefact(title=TITLE, claimed=CLAIMED, runs=runs, render=render)

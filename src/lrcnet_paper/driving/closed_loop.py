@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
+from lrcnet.errors import one_of
 from lrcnet_paper.driving.drivable import Drivable, Situation
 from lrcnet_paper.driving.vehicle import ARRIVED, RUNNING
 
@@ -59,26 +60,39 @@ class DriveOutcomes:
         return (self.status != RUNNING) & (self.status != ARRIVED)
 
 
-def add_noise(frames: Tensor, variance: float, generator: torch.Generator | None = None) -> Tensor:
+NoiseReading = Literal["pixels", "normalised"]
+"""What the variance of noise refers to: pixel values from 0 to 1, or the frame of variance 1 that a policy computes."""
+READINGS: tuple[NoiseReading, ...] = get_args(NoiseReading)
+
+
+def add_noise(
+    frames: Tensor, variance: float, generator: torch.Generator | None = None, *, reading: NoiseReading = "pixels"
+) -> Tensor:
     """Add Gaussian noise to frames, independently for every pixel and colour.
 
     Args:
         frames: uint8.
-        variance: variance of the noise on pixels from 0 to 1; 0.1 is a standard deviation of 81 of 255 steps.
+        variance: variance of the noise; on pixels 0.1 is a standard deviation of 81 of 255 steps.
         generator: random generator of the noise.
+        reading: "pixels" for a variance on pixels from 0 to 1; "normalised" for a share of each frame's own variance,
+            which is how much noise it is once the frame is normalised to variance 1.
 
     Returns:
-        float32, clipped to [0, 1] as a camera's sensor would clip it; the frames themselves for variance 0.
+        float32; on pixels clipped to [0, 1] as a camera's sensor would clip it. The frames themselves for variance 0.
 
     Raises:
-        ValueError: for a negative variance.
+        ValueError: for a negative variance or an unknown reading.
     """
+    one_of("reading", reading, READINGS)
     if not variance >= 0:
         raise ValueError(f"noise is a variance, so it must be at least 0, but is {variance}")
     if variance == 0:
         return frames
     brightness = frames.float() / 255
-    return torch.randn(frames.shape, generator=generator).mul_(variance**0.5).add_(brightness).clamp_(0, 1)
+    noise = torch.randn(frames.shape, generator=generator).mul_(variance**0.5)
+    if reading == "pixels":
+        return noise.add_(brightness).clamp_(0, 1)
+    return noise.mul_(brightness.std((-3, -2, -1), correction=0, keepdim=True)).add_(brightness)
 
 
 @torch.inference_mode()
@@ -87,6 +101,7 @@ def drive(
     policy: Policy,
     *,
     noise: float = 0.0,
+    reading: NoiseReading = "pixels",
     seed: int = 0,
     steps: int = 3000,
     watch: Callable[[PolicyStep], None] | None = None,
@@ -96,7 +111,7 @@ def drive(
     Args:
         world: at the beginning of its drives.
         policy: the policy that steers; see `Policy`.
-        noise: variance of Gaussian noise on the frames, see `add_noise`.
+        noise, reading: variance of Gaussian noise on the frames and what it refers to, see `add_noise`.
         seed: random seed of the noise.
         steps: maximum number of 1/30 s steps.
         watch: called once per step.
@@ -114,7 +129,7 @@ def drive(
     for _ in range(steps):
         if not len(cars):
             break
-        frames = add_noise(world.frames()[cars], noise, generator)
+        frames = add_noise(world.frames()[cars], noise, generator, reading=reading)
         action, state = policy(frames, state)
         if watch is not None:
             watch(PolicyStep(cars, frames, action, world.advice()[cars], world.situation(), state))

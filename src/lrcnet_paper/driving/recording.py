@@ -32,7 +32,7 @@ class DriveRecording:
     """Drives one after the other. Arrays are (frame, ...); a quantity that is not known is NaN.
 
     Attributes:
-        frames: (frame, 48, 160, 3), uint8, RGB, memory-mapped and read-only.
+        frames: (frame, 48, 160, 3), uint8, RGB, memory-mapped and read-only; or features of them, (frame, feature).
         curvature: the curvature that was steered, 1/m, float32: the label.
         offset: distance from the centre line, m, float32.
         heading: angle against the road's direction, rad, float32.
@@ -43,7 +43,7 @@ class DriveRecording:
         starts: index of the first frame of each drive, and the number of frames at the end, (drive + 1,), int64.
     """
 
-    frames: NDArray[np.uint8]
+    frames: NDArray[Any]
     curvature: NDArray[np.float32]
     offset: NDArray[np.float32]
     heading: NDArray[np.float32]

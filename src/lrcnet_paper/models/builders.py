@@ -10,6 +10,7 @@ from torch import nn
 
 from lrcnet.errors import one_of
 from lrcnet.models import Classifier, Tagger
+from lrcnet_paper.models.feature_policy import FeaturePolicy
 from lrcnet_paper.models.ode import ode_model
 from lrcnet_paper.models.policy import Policy
 from lrcnet_paper.models.recurrent import RECURRENT, recurrent_layer
@@ -51,6 +52,11 @@ def _build_policy(model: str, task: TaskShape, *, solver: str, units: int | None
     return Policy(model, solver=solver, units=units, **options)
 
 
+def _build_feature_policy(model: str, task: TaskShape, *, solver: str, units: int | None, **options: Any) -> nn.Module:
+    _check_recurrent(model, task)
+    return FeaturePolicy(model, solver=solver, units=units, **options)
+
+
 def _build_tagger(model: str, task: TaskShape, *, solver: str, units: int | None, **options: Any) -> nn.Module:
     layer, width = _layer(model, task, task.input_size, solver=solver, units=units, **options)
     return Tagger(layer, width, task.output_size)
@@ -80,6 +86,7 @@ BUILDERS: Mapping[str, Builder] = MappingProxyType(
         "label-per-step": _build_tagger,
         "label-per-sequence": _build_classifier,
         "steering": _build_policy,
+        "steering-features": _build_feature_policy,
         "trajectory": _build_ode,
     }
 )

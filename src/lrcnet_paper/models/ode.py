@@ -46,7 +46,6 @@ def ode_model(model: str, size: int, *, solver: str = "", units: int | None = No
         if units is not None:
             raise ValueError(f"units belongs to the liquid fields, but the model is {model!r}; leave it out")
         return NeuralODE(MLPField(size, HIDDEN, **options), solver=field_solver)
-    field = LRCField(
-        size, UNITS if units is None else units, **{"parametrisation": "sigma-mu"} | field_options | options
-    )
+    paper = {"init": "paper", "parametrisation": "sigma-mu"}
+    field = LRCField(size, UNITS if units is None else units, **paper | field_options | options)
     return NeuralODE(field, solver=field_solver)

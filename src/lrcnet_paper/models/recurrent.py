@@ -9,7 +9,7 @@ from typing import Any
 from torch import nn
 
 from lrcnet.errors import check_kind, one_of
-from lrcnet.layers import CTRNN, GRUODE, LRC, LRCU, LTC, MGU, STC
+from lrcnet.layers import CTRNN, GRUODE, LRC, LRCU, LTC, MGU, STC, ResetBeforeGRU
 from lrcnet.solvers import SOLVERS
 from lrcnet.torch_layers import GRU, LSTM
 
@@ -49,7 +49,9 @@ RECURRENT: dict[str, Recurrent] = {
     "lrcu-a": Recurrent(LRCU, "liquid", "euler-1", {"elastance": "asymmetric"}),
     "lrcu-s": Recurrent(LRCU, "liquid", "euler-1", {"elastance": "symmetric"}),
     "lstm": Recurrent(LSTM, "gated"),
-    "gru": Recurrent(GRU, "gated"),
+    # The GRU of the paper's tables; torch's own, which resets after the product, is a further row.
+    "gru": Recurrent(ResetBeforeGRU, "gated"),
+    "torch-gru": Recurrent(GRU, "gated"),
     "mgu": Recurrent(MGU, "gated"),
     "ctrnn": Recurrent(CTRNN, "ode", "euler-6"),
     "gru-ode": Recurrent(GRUODE, "ode", "euler-1"),

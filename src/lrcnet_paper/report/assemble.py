@@ -6,49 +6,80 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lrcnet.pages.content import Cell, Table
+from lrcnet.pages.content import Cell, Picture, Table
 from lrcnet_paper import artefacts as paper
-from lrcnet_paper.artefacts.artefact import Claim, Rendered
+from lrcnet_paper.artefacts.artefact import Part, Rendered
 from lrcnet_paper.results.finished_run import FinishedRun
 from lrcnet_paper.results.groups import group_runs
 from lrcnet_paper.tasks import TASKS
-
-WORDS = ("better", "reproduced", "not reached", "refuted", "open")
+from lrcnet_paper.training.protocols import reasons_out_of_date
 
 
 @dataclass(frozen=True)
 class ArtefactSection:
-    """An artefact with its content, as one section of a report."""
+    """An artefact with its content, as one section of a report.
+
+    Attributes:
+        name: the artefact's name.
+        title: its heading.
+        rendered: its content.
+        says: the statement of the paper that it supports; "" for a drawing or a part of the set-up.
+        part: the part of a report that it belongs to.
+    """
 
     name: str
     title: str
     rendered: Rendered
+    says: str = ""
+    part: Part = "paper"
 
 
 def assemble(runs: Sequence[FinishedRun], names: Sequence[str] | None = None) -> list[ArtefactSection]:
-    """Render all artefacts or the named ones, in the order of `artefacts.ARTEFACTS`."""
+    """Render all artefacts or the named ones, in the order of `artefacts.ARTEFACTS`.
+
+    Runs of an older protocol are not the authors' experiment and are left out; `outdated_table` lists them.
+    """
+    current = current_runs(runs)
     wanted = list(paper.ARTEFACTS) if names is None else [name for name in paper.ARTEFACTS if name in names]
     sections = []
     for name in wanted:
         artefact = paper.load(name)
-        sections.append(ArtefactSection(name, artefact.title, artefact.render(runs)))
+        content = artefact.render(current)
+        sections.append(ArtefactSection(name, artefact.title, content, artefact.says, artefact.part))
     return sections
 
 
-def verdict_counts(sections: Sequence[ArtefactSection]) -> dict[str, int]:
-    """Count the claims of each verdict, in the order of `WORDS`."""
-    counted: Counter[str] = Counter(claim.verdict.word for section in sections for claim in section.rendered.claims)
-    return {word: counted[word] for word in WORDS}
+def current_runs(runs: Sequence[FinishedRun]) -> list[FinishedRun]:
+    """Return the runs that follow today's protocol."""
+    return [run for run in runs if not _reasons(run)]
 
 
-def claims_table(claims: Sequence[Claim]) -> Table:
-    """Return the claims as a table."""
-    return Table(
-        "claims",
-        "Claims",
-        ("claim", "paper", "ours", "verdict"),
-        [(claim.statement, claim.paper, claim.ours, claim.verdict) for claim in claims],
-    )
+def further_tables(rendered: Rendered) -> list[Table]:
+    """Return the tables among the sensitivities."""
+    return [block for block in rendered.sensitivities if isinstance(block, Table)]
+
+
+def further_pictures(rendered: Rendered) -> list[Picture]:
+    """Return the pictures among the sensitivities."""
+    return [block for block in rendered.sensitivities if isinstance(block, Picture)]
+
+
+def outdated_table(runs: Sequence[FinishedRun]) -> Table | None:
+    """Return a table of the runs that are left out because the experiment has changed; None if there are none."""
+    counts: Counter[tuple[str, str, str]] = Counter()
+    for run in runs:
+        for reason in _reasons(run):
+            counts[run.result.task, run.result.model, reason] += 1
+    if not counts:
+        return None
+    rows = [(task, model, count, f"{reason}.") for (task, model, reason), count in sorted(counts.items())]
+    note = "These runs stay readable as evidence of the earlier set-up. No table, picture or verdict uses them."
+    return Table("outdated", "Runs of an earlier set-up", ("task", "model", "runs", "difference"), rows, note)
+
+
+def _reasons(run: FinishedRun) -> list[str]:
+    spec = run.result.spec
+    return reasons_out_of_date(spec.task, spec.model, spec.protocol)
 
 
 def own_task_tables(runs: Sequence[FinishedRun]) -> list[Table]:

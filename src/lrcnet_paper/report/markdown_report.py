@@ -1,4 +1,4 @@
-"""One Markdown page about finished runs, with its pictures in a folder beside it."""
+"""Two Markdown pages about finished runs, the results and their set-up, with the pictures in a folder beside them."""
 
 from __future__ import annotations
 
@@ -7,30 +7,32 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lrcnet.pages import figures, tables
+from lrcnet.pages.content import Picture, Table
 from lrcnet_paper import artefacts as paper
 from lrcnet_paper.report.assemble import (
     EVERYTHING,
     ArtefactSection,
-    claims_table,
     commands,
     environment_tables,
+    outdated_table,
     own_task_tables,
     reproduce_commands,
-    verdict_counts,
 )
+from lrcnet_paper.report.summary import claims_table, headline_table, interpretation, opening
 from lrcnet_paper.results.finished_run import FinishedRun
 from lrcnet_paper.results.verdict import RULES
 
-HEAD = """# Reproduction
-
-The claims of the paper *Liquid Resistance Liquid Capacitance Networks*, and our results. This page is written by
-`lrcnet report results --markdown docs/reproduction.md`; to change it, change a run or the code that draws it."""
+WRITTEN = "This page is written by `lrcnet report results --markdown docs/reproduction.md`."
 
 
 def write_markdown(
     sections: Sequence[ArtefactSection], runs: Sequence[FinishedRun], path: str | os.PathLike[str]
 ) -> Path:
-    """Write the page, and its pictures as SVG into a folder of the same name without the suffix."""
+    """Write both pages, and the pictures as SVG into a folder of the same name without the suffix.
+
+    Returns:
+        The page of the results; the page of the set-up is beside it, with "-setup" in its name.
+    """
     page = Path(path)
     if page.suffix != ".md":
         raise ValueError(f"the page must be a .md file, but is {path}; its pictures go into a folder of that name")
@@ -39,29 +41,71 @@ def write_markdown(
     for name in paper.ARTEFACTS:
         for old in pictures.glob(f"{name}-*.svg"):
             old.unlink()
-    counts = ", ".join(f"{count} {word}" for word, count in verdict_counts(sections).items() if count)
-    parts = [HEAD, f"{len(runs)} runs; claims: {counts}.", "## How verdicts are given", _bullets(RULES)]
+    set_up = page.with_name(f"{page.stem}-setup.md")
+    _write(page, _results(sections, runs, pictures, set_up))
+    _write(set_up, _set_up(sections, runs, pictures, page))
+    return page
+
+
+def _results(
+    sections: Sequence[ArtefactSection], runs: Sequence[FinishedRun], pictures: Path, set_up: Path
+) -> list[str]:
+    shown = [section for section in sections if section.part != "set-up"]
+    links = f"[Parameters, hyper-parameters, commands and machine]({set_up.name}) are on a second page. {WRITTEN}"
+    parts = ["# Reproduction", " ".join(opening(shown, runs)), tables.to_markdown(headline_table(shown)), links]
+    for section in shown:
+        if section.part == "paper":
+            parts += _section(section, pictures)
+    further = [block for section in shown for block in _sensitivities(section, pictures)]
+    parts += ["## Sensitivities", SENSITIVITIES, *further] if further else []
+    return [*parts, "## How verdicts are given", _bullets(RULES)]
+
+
+SENSITIVITIES = "Other data, lengths, rates, solvers, initial values and worlds. Nothing here has a verdict."
+
+
+def _set_up(sections: Sequence[ArtefactSection], runs: Sequence[FinishedRun], pictures: Path, page: Path) -> list[str]:
+    parts = ["# Reproduction: set-up", f"The set-up behind [the results]({page.name}). {WRITTEN}"]
     for section in sections:
-        parts += _section(section, pictures)
+        if section.part == "set-up":
+            parts += _section(section, pictures)
     parts += ["## Machine, versions, commands", EVERYTHING, _code(reproduce_commands(runs))]
     parts += [tables.to_markdown(table) for table in (*own_task_tables(runs), *environment_tables(runs))]
-    parts += ["<details><summary>The command of every single run</summary>", _code(commands(runs)), "</details>"]
-    page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
-    return page
+    outdated = outdated_table(runs)
+    parts += [] if outdated is None else [tables.to_markdown(outdated)]
+    return [*parts, "<details><summary>The command of every single run</summary>", _code(commands(runs)), "</details>"]
 
 
 def _section(section: ArtefactSection, pictures: Path) -> list[str]:
     rendered = section.rendered
-    parts = [f"## {section.title}"]
-    if rendered.claims:
-        parts.append(tables.to_markdown(claims_table(rendered.claims)))
-    parts += [tables.to_markdown(table) for table in rendered.tables]
-    for picture in rendered.pictures:
-        file = figures.save(picture, pictures, ("svg",))[0]
-        named = file.rename(file.with_name(f"{section.name}-{file.name}"))
-        alt, caption = tables.escape_markdown(picture.alt), tables.escape_markdown(picture.caption)
-        parts.append(f"![{alt}]({pictures.name}/{named.name})\n\n*{caption}*")
-    return parts + [f"Not drawn: {tables.escape_markdown(reason)}." for reason in rendered.skipped]
+    parts = [f"## {section.title}", interpretation(section)]
+    parts += [_block(section, table, pictures) for table in rendered.tables]
+    parts += [_block(section, picture, pictures) for picture in rendered.pictures]
+    parts += [tables.to_markdown(claims_table(rendered.claims))] if rendered.claims else []
+    parts += [f"Differences from the protocol:\n\n{_bullets(rendered.differences)}"] if rendered.differences else []
+    return [part for part in parts if part] + [
+        f"Not drawn: {tables.escape_markdown(reason)}." for reason in rendered.skipped
+    ]
+
+
+def _sensitivities(section: ArtefactSection, pictures: Path) -> list[str]:
+    if section.part == "sensitivity":
+        return [f"#{part}" if part.startswith("## ") else part for part in _section(section, pictures)]
+    blocks = [_block(section, block, pictures) for block in section.rendered.sensitivities]
+    return [f"### {section.title}", *blocks] if blocks else []
+
+
+def _block(section: ArtefactSection, block: Table | Picture, pictures: Path) -> str:
+    if isinstance(block, Table):
+        return tables.to_markdown(block)
+    file = figures.save(block, pictures, ("svg",))[0]
+    named = file.rename(file.with_name(f"{section.name}-{file.name}"))
+    alt, caption = tables.escape_markdown(block.alt), tables.escape_markdown(block.caption)
+    return f"![{alt}]({pictures.name}/{named.name})\n\n*{caption}*"
+
+
+def _write(page: Path, parts: Sequence[str]) -> None:
+    page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
 
 def _code(lines: Sequence[str]) -> str:

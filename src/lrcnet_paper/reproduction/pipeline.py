@@ -10,14 +10,16 @@ from pathlib import Path
 from lrcnet.errors import check_target, one_of
 from lrcnet_paper import artefacts, report
 from lrcnet_paper.report import ArtefactSection
+from lrcnet_paper.reproduction.costs import estimate_costs
 from lrcnet_paper.reproduction.countdown import Countdown
-from lrcnet_paper.reproduction.plan import matches, plan_runs, split_by_data
+from lrcnet_paper.reproduction.plan import is_done, matches, plan_runs, split_by_data
 from lrcnet_paper.results.analysis import analyse_all
 from lrcnet_paper.results.collected import collect as collect_runs
 from lrcnet_paper.results.finished_run import FinishedRun
 from lrcnet_paper.results.reading import read_runs
 from lrcnet_paper.results.roll_out import save_roll_outs
 from lrcnet_paper.training.grid import RunsLeftError, run_all
+from lrcnet_paper.training.spec import RunSpec
 
 AnyPath = str | os.PathLike[str]
 OnLine = Callable[[str], None]
@@ -82,7 +84,7 @@ def reproduce(
         >>> from tempfile import mkdtemp
         >>> outcome = reproduce(["elastance"], "smoke", mkdtemp())
         >>> [claim.verdict.word for claim in outcome.sections[0].rendered.claims]
-        ['reproduced', 'reproduced']
+        ['agrees', 'agrees']
     """
     chosen_names = check_names(names)
     planned = plan_runs(chosen_names, budget, out, seeds=seeds, epochs=epochs, only=only)
@@ -91,6 +93,8 @@ def reproduce(
         on_line(f"left out: {task} {variant}: {reason}")
     left_out = None
     if specs:
+        if budget != "smoke":
+            report_costs([spec for spec in specs if not is_done(spec, out)], data, on_line)
         try:
             run_all(
                 specs,
@@ -111,6 +115,17 @@ def reproduce(
     files = {section.name: report.write_folder(section, Path(out) / "artefacts") for section in sections}
     collected = [] if collect is None else collect_runs(runs, collect)
     return Reproduction(runs, sections, files, collected, missing, left_out)
+
+
+def report_costs(specs: Sequence[RunSpec], data: AnyPath | None, on_line: OnLine) -> None:
+    """Report the core-hours of runs before they start, each kind of run and the sum."""
+    costs = []
+    for cost in estimate_costs(specs, data):
+        on_line(f"cost of {cost}")
+        costs.append(cost)
+    if costs:
+        hours = sum(cost.hours for cost in costs)
+        on_line(f"cost of all {sum(cost.runs for cost in costs)} runs: about {hours:.2g} core-hours of training")
 
 
 def measure(

@@ -109,13 +109,13 @@ def _dump(content: Mapping[str, Any]) -> str:
 def _file_name(result: Result, epochs: int | str) -> str:
     spec = result.spec
     name = f"{spec.slug()}_{spec.model}_{spec.budget}_{epochs}_seed{spec.seed}".replace("/", "-")
-    # Two custom runs of the same name may have different settings; the digest tells them apart.
-    return f"{name}_{spec.digest()}" if spec.budget == CUSTOM else name
+    # Two custom runs of the same name, or runs with options, may have different settings; the digest tells them apart.
+    return f"{name}_{spec.digest()}" if spec.budget == CUSTOM or spec.options else name
 
 
 def _shorter_runs(path: Path, result: Result) -> list[Path]:
     """List the files beside `path` that hold the same run after fewer epochs."""
-    if result.budget == CUSTOM:
+    if result.budget == CUSTOM or result.spec.options:
         return []
     shorter = []
     before, _, after = _file_name(result, "*").partition("*")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from lrcnet.pages.content import RichCell
 
@@ -19,6 +19,7 @@ class Estimate(RichCell):
         seeds: number of runs in the mean.
         diverged: number of further runs that ended in NaN and are not in the mean.
         digits: number of digits after the point; None shows two digits of the spread.
+        by_seed: (seed, value) of our own runs, by which two models are paired.
 
     Example:
         >>> str(Estimate(0.019, 0.005, seeds=3))
@@ -30,13 +31,10 @@ class Estimate(RichCell):
     seeds: int = 1
     diverged: int = 0
     digits: int | None = None
+    by_seed: tuple[tuple[int, float], ...] = ()
 
     numeric = True
     csv_names = ("std", "seeds", "diverged")
-
-    def over(self, whole: float) -> Estimate:
-        """Divide the estimate by a number, for comparisons across scales."""
-        return replace(self, mean=self.mean / whole, std=None if self.std is None else self.std / whole, digits=None)
 
     def __str__(self) -> str:
         digits = _digits(self.std if self.std else self.mean) if self.digits is None else self.digits
@@ -55,22 +53,29 @@ def _digits(scale: float) -> int:
     return min(6, max(0, 1 - math.floor(math.log10(abs(scale))))) if scale and math.isfinite(scale) else 3
 
 
-def mean_over_seeds(values: Sequence[float], diverged: int = 0, digits: int | None = None) -> Estimate | None:
+def mean_over_seeds(values: Mapping[int, float], diverged: int = 0, digits: int | None = None) -> Estimate | None:
     """Return mean and standard deviation (with n - 1 in the denominator), or None without a value.
 
     Args:
-        values: one number per finished seed.
+        values: seed -> number of its finished run.
         diverged: number of runs that gave no number.
         digits: number of digits to show after the point.
 
     Example:
-        >>> str(mean_over_seeds([1.0, 3.0]))
+        >>> str(mean_over_seeds({0: 1.0, 1: 3.0}))
         '2.0 ± 1.4'
     """
     if not values:
         return None
-    mean = math.fsum(values) / len(values)
+    by_seed = tuple(sorted(values.items()))
+    mean = math.fsum(values.values()) / len(values)
     if len(values) == 1:
-        return Estimate(mean, None, 1, diverged, digits)
-    spread = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
-    return Estimate(mean, spread, len(values), diverged, digits)
+        return Estimate(mean, None, 1, diverged, digits, by_seed)
+    return Estimate(mean, standard_deviation(values.values()), len(values), diverged, digits, by_seed)
+
+
+def standard_deviation(values: Iterable[float]) -> float:
+    """Return the standard deviation with n - 1 in the denominator of two or more values."""
+    numbers = list(values)
+    mean = math.fsum(numbers) / len(numbers)
+    return math.sqrt(math.fsum((value - mean) ** 2 for value in numbers) / (len(numbers) - 1))

@@ -32,6 +32,11 @@ class Group(HasRunSpec):
         return self.spec.change
 
     @property
+    def follows_recipe(self) -> bool:
+        """Whether the runs follow the paper's recipe: no other solver, schedule, rate or option of the model."""
+        return not self.change and not self.spec.options
+
+    @property
     def finished(self) -> list[FinishedRun]:
         """The runs that did not diverge."""
         return [run for run in self.runs if run.result.status == "finished"]
@@ -57,7 +62,7 @@ class Group(HasRunSpec):
 
         A run that diverged late has metrics for the lengths that it reached before, and counts in their averages.
         """
-        values = [scale * r.result.metrics[name] for r in self.runs if name in r.result.metrics]
+        values = {r.result.seed: scale * r.result.metrics[name] for r in self.runs if name in r.result.metrics}
         lost = sum(r.result.status == "diverged" and name not in r.result.metrics for r in self.runs)
         return mean_over_seeds(values, lost, digits)
 

@@ -12,7 +12,7 @@ from lrcnet_paper.training.result import FILE_NAME, Result
 def save_roll_outs(folder: str | os.PathLike[str]) -> int:
     """Write `prediction.npz` (times, states) into every finished trajectory run below a folder that has none yet.
 
-    The roll-out follows the protocol: 1000 points by Euler steps from the initial state alone.
+    The roll-out follows the protocol: 1000 points from the initial state alone, by the network's own solver.
 
     Returns:
         The number of files written.
@@ -44,7 +44,7 @@ def _save(folder: Path, target: Path) -> bool:
     times, truth = trajectory(trained.spec.variant)
     try:
         with torch.no_grad():
-            states = trained.network(truth[:1].float(), times.float(), solver="euler")[:, 0]
+            states = trained.network(truth[:1].float(), times.float())[:, 0]
     except DivergenceError:
         return False
     arrays = {"times": times.numpy(), "states": states.numpy()}

@@ -1,60 +1,124 @@
-"""The rules by which a claim of the paper is reproduced, better, not reached or refuted; they have no exceptions."""
+"""The rule by which a claim of the paper agrees with our runs or not; it has no exceptions, and reports print it.
+
+A claim says that A is ahead of B. It is judged by the paired differences over seeds: A and B of the same seed had the
+same order of samples, so what the seeds share drops out.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
-from typing import Literal
+from typing import Literal, get_args
 
 from lrcnet.pages.content import RichCell
-from lrcnet_paper.results.estimate import Estimate
+from lrcnet_paper.results.estimate import Estimate, standard_deviation
 
-Word = Literal["reproduced", "better", "not reached", "refuted", "open"]
+Word = Literal["agrees", "agrees, weaker", "no difference seen", "contradicts", "not measurable here"]
+WORDS: tuple[Word, ...] = get_args(Word)
 # The symbol stands beside the word, so that a verdict never depends on its colour alone.
-SYMBOLS: dict[str, str] = {"better": "▲", "reproduced": "✓", "not reached": "▽", "refuted": "✗", "open": "·"}
+SYMBOLS: dict[str, str] = dict(zip(WORDS, ("✓", "▽", "≈", "✗", "·"), strict=True))
+
+# Fewest seeds of a verdict, and of a contradiction.
+FEWEST_SEEDS, SEEDS_TO_CONTRADICT = 2, 3
+# Below this share of the paper's margin, ours is weaker.
+WEAKER = 0.5
 
 RULES: tuple[str, ...] = (
-    "Every number is a mean ± standard deviation (n - 1) over seeds, taken at the epoch that the protocol names (the "
-    "last one, or the one of best validation), never at the best test epoch.",
-    "A number is reproduced if it lies within s_paper + s_ours of the paper's mean, where s are the standard "
-    "deviations; better or not reached if it lies further away, on the better or the worse side. On the worse side "
-    "s_ours counts for at most twice s_paper: seeds that scatter widely do not reproduce a sharp number.",
-    "A comparison says that A is ahead of B by the paper's margin M. With our margin D and s = sqrt(s_A² + s_B²) it is "
-    "better if D > M + s, reproduced if D ≥ M - s and D is at least half the margin (D ≥ M / 2), refuted if D < -s (B "
-    "is ahead by more than the spread), and otherwise not reached.",
-    "One seed has no spread: the paper's spread replaces it, and the verdict says “1 seed”.",
-    "A single number cannot be refuted, only not reached. A run shorter than the paper's cannot refute a claim either: "
-    "its verdict is not reached.",
-    "Open means no verdict: nothing was measured, or only by smoke runs, which are too short to judge, or A and B were "
-    "trained for different numbers of epochs.",
-    "If data or budget differ from the paper's, the verdict names the difference.",
+    "A claim says that A is ahead of B. It has one verdict, on one declared variant of the data; other variants, rates "
+    "and solvers are sensitivities and have none. Absolute numbers, times of a machine and equal hyper-parameters are "
+    "no claims.",
+    "The verdict comes from the paired differences of A and B over seeds, with their 95 % interval by Student's t. "
+    "Errors, losses and constants spread over orders of magnitude and are compared by the logarithm of their ratio.",
+    "Agrees: the whole interval is on the paper's side of 0. Agrees, weaker: so it is, but our mean is below half of "
+    "the paper's margin.",
+    "No difference seen: the interval contains 0.",
+    "Contradicts: the whole interval is on the other side, on the paper's data or a declared equivalent, after at "
+    "least the paper's number of updates, over at least 3 seeds.",
+    "Not measurable here: nothing was measured, or by one seed, by smoke runs, or with different lengths for A and B; "
+    "or the order is opposite but a condition of a contradiction is missing, which is then named.",
+    "A run of A that diverged rules out agreement. A baseline that is worse than the paper's by more than both "
+    "standard deviations is a warning beside the claim: our comparison may be too easy.",
+    "A table or figure is contradicted if one of its claims is, and not measurable if fewer than half of them are. It "
+    "agrees if all measurable claims do, weaker if at least half of them do, and shows no difference otherwise.",
+    "A fact that needs no training, such as the range of a formula, agrees or contradicts by itself.",
 )
-"""The rules in words, as reports print them."""
+"""The rule in words, as reports print it."""
+
+# Student's t at 97.5 % for 1, 2, ... degrees of freedom; beyond the table its last value is a little too wide.
+_T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120)
+
+
+@dataclass(frozen=True)
+class Interval:
+    """The mean of paired differences over seeds with its 95 % interval.
+
+    Attributes:
+        mean, low, high: the mean and the ends of the interval; positive on the paper's side.
+        seeds: number of pairs.
+    """
+
+    mean: float
+    low: float
+    high: float
+    seeds: int
+
+    def __str__(self) -> str:
+        return f"{self.seeds} seeds; {self.mean:+.3g}, 95 % interval {self.low:+.3g} to {self.high:+.3g}"
+
+
+def interval_of(differences: Sequence[float]) -> Interval | None:
+    """Return the interval of paired differences, or None if there are fewer than two or one is not finite.
+
+    >>> str(interval_of([1.0, 2.0, 3.0]))
+    '3 seeds; +2, 95 % interval -0.484 to +4.48'
+    """
+    count = len(differences)
+    if count < FEWEST_SEEDS or not all(map(math.isfinite, differences)):
+        return None
+    mean = math.fsum(differences) / count
+    factor = _T[min(count - 2, len(_T) - 1)]
+    reach = factor * standard_deviation(differences) / math.sqrt(count)
+    return Interval(mean, mean - reach, mean + reach, count)
 
 
 @dataclass(frozen=True)
 class Verdict(RichCell):
-    """A word, and the conditions that a reader must know beside it.
+    """A word, and everything that a reader must know beside it.
+
+    Attributes:
+        word: the verdict.
+        conditions: how our runs differ from the paper's.
+        warnings: reasons to doubt the comparison.
+        certainty: number of seeds and interval of the differences; "" without one.
 
     Example:
-        >>> str(Verdict("reproduced", ("on coarse data",)))
-        'reproduced (on coarse data)'
+        >>> str(Verdict("agrees", ("on coarse data",)))
+        'agrees (on coarse data)'
     """
 
     word: Word
     conditions: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = field(default=())
+    certainty: str = ""
 
     column_class = "verdicts"
 
     def __str__(self) -> str:
-        return f"{self.word} ({', '.join(self.conditions)})" if self.conditions else self.word
+        beside = (*self.conditions, *(f"warning: {warning}" for warning in self.warnings))
+        return f"{self.word} ({'; '.join(beside)})" if beside else self.word
 
     def to_html(self) -> str:
-        rest = f'<span class="conditions">{escape(", ".join(self.conditions))}</span>' if self.conditions else ""
+        rest = f'<span class="conditions">{escape("; ".join(self.conditions))}</span>' if self.conditions else ""
+        rest += "".join(f'<span class="warning">⚠ {escape(warning)}</span>' for warning in self.warnings)
         symbol = f'<span aria-hidden="true">{SYMBOLS[self.word]}</span>'
-        return f'<span class="verdict {self.word.replace(" ", "-")}">{symbol} {self.word}</span>{rest}'
+        return f'<span class="verdict {css_class(self.word)}">{symbol} {self.word}</span>{rest}'
+
+
+def css_class(word: str) -> str:
+    """Return the name of a verdict's class in the style sheet."""
+    return word.replace(",", "").replace(" ", "-")
 
 
 @dataclass(frozen=True)
@@ -63,101 +127,162 @@ class Conditions:
 
     Attributes:
         smoke: whether the runs have the smoke budget.
-        shorter: whether they are shorter than the paper's.
+        shorter: whether they have fewer updates than the paper's.
         notes: differences from the paper to name, such as "on coarse data" and "5 of 30 epochs".
+        other_data: whether the data are neither the paper's nor a declared equivalent.
+        warnings: reasons to doubt the comparison, such as "undertrained".
     """
 
     smoke: bool = False
     shorter: bool = False
     notes: tuple[str, ...] = ()
+    other_data: bool = False
+    warnings: tuple[str, ...] = ()
+
+    def missing_for_contradiction(self, seeds: int) -> list[str]:
+        """List the conditions of a contradiction that do not hold."""
+        return [
+            *(["the data are not the paper's"] if self.other_data else []),
+            *(["training is shorter"] if self.shorter else []),
+            *([f"{seeds} seeds"] if seeds < SEEDS_TO_CONTRADICT else []),
+        ]
 
 
-def judge_number(
-    paper: Estimate, ours: Estimate | None, *, larger_is_better: bool, under: Conditions | None = None
-) -> Verdict:
-    """Judge a single number.
-
-    Args:
-        paper: the paper's number.
-        ours: our number, or None if there is none.
-        larger_is_better: the direction of the metric.
-        under: the conditions of our runs.
-
-    Example:
-        >>> judge_number(Estimate(0.019, 0.005, 3), Estimate(0.021, 0.004, 3), larger_is_better=False)
-        Verdict(word='reproduced', conditions=())
-    """
-    under = under or Conditions()
-    if ours is None:
-        return Verdict("open", ("not measured",))
-    notes = _notes(under, ours)
-    if under.smoke:
-        return Verdict("open", notes)
-    gain = (ours.mean - paper.mean) * (1 if larger_is_better else -1)
-    claimed, spread = paper.std or 0.0, _spread(ours, paper)
-    allowed = claimed + (min(spread, 2 * claimed) if claimed else spread)
-    if math.isnan(gain) or gain < -allowed:
-        return Verdict("not reached", notes)
-    return Verdict("better" if gain > claimed + spread else "reproduced", notes)
+NOT_MEASURED = Verdict("not measurable here", ("not measured",))
 
 
 def judge_comparison(
-    paper: tuple[Estimate, Estimate],
+    paper: tuple[Estimate, Estimate] | None,
     ours: tuple[Estimate | None, Estimate | None],
     *,
     larger_is_better: bool,
     under: Conditions | None = None,
     comparable: bool = True,
+    by_ratio: bool = False,
+    same_scale: bool = False,
 ) -> Verdict:
     """Judge the claim "A is ahead of B", where the paper has A ahead.
 
     Args:
-        paper: the paper's numbers of A and B.
-        ours: our numbers of A and B.
+        paper: the paper's numbers of A and B; None if it gives none.
+        ours: our numbers of A and B, with their values by seed.
         larger_is_better: the direction of the metric.
         under: the conditions of our runs.
         comparable: False if A and B were trained for different numbers of epochs.
+        by_ratio: compare logarithms, for positive numbers on any scale.
+        same_scale: our numbers are on the paper's scale, so that a baseline may be worse than the paper's.
 
     Raises:
         ValueError: if the paper does not have A ahead of B.
 
     Example:
+        >>> from lrcnet_paper.results.estimate import mean_over_seeds
         >>> claimed = Estimate(84.21, 0.26, 3), Estimate(82.90, 0.31, 3)
-        >>> judge_comparison(claimed, (Estimate(70.0, 0.3, 3), Estimate(75.0, 0.3, 3)), larger_is_better=True).word
-        'refuted'
+        >>> first, second = mean_over_seeds({0: 84.0, 1: 84.2, 2: 84.1}), mean_over_seeds({0: 83.0, 1: 83.1, 2: 83.2})
+        >>> judge_comparison(claimed, (first, second), larger_is_better=True).word
+        'agrees'
     """
     under = under or Conditions()
     sign = 1 if larger_is_better else -1
-    margin = sign * (paper[0].mean - paper[1].mean)
-    if margin < 0:
+    margin = None if paper is None else sign * _difference(paper[0].mean, paper[1].mean, by_ratio)
+    if margin is not None and margin < 0:
         raise ValueError(f"the paper must have the first model ahead, but its margin is {margin:g}; swap them")
     first, second = ours
     if first is None or second is None:
-        return Verdict("open", ("not measured",))
+        return NOT_MEASURED
+    warnings = under.warnings
+    if same_scale and paper is not None:
+        warnings += _baseline_warning(paper[1], second, sign)
     notes = _notes(under, first, second)
-    if not comparable:
-        return Verdict("open", (*notes, "different numbers of epochs"))
+    differences = [sign * _difference(a, b, by_ratio) for a, b in _pairs(first, second)]
+    reason = _reason_not_to_judge(len(differences), under, comparable)
+    interval = None if reason else interval_of(differences)
+    if interval is None:
+        return Verdict("not measurable here", (*notes, *([reason] if reason else [])), warnings)
+    word, missing = _judge_interval(interval, margin, under, first.diverged)
+    return Verdict(word, (*notes, *missing), warnings, str(interval))
+
+
+def _judge_interval(
+    interval: Interval, margin: float | None, under: Conditions, diverged: int
+) -> tuple[Word, tuple[str, ...]]:
+    """Return the word, and for an opposite order that is no contradiction the reasons."""
+    if interval.low > 0:
+        if diverged:
+            return "no difference seen", ()
+        weaker = margin is not None and interval.mean < WEAKER * margin
+        return "agrees, weaker" if weaker else "agrees", ()
+    if interval.high >= 0:
+        return "no difference seen", ()
+    missing = under.missing_for_contradiction(interval.seeds)
+    if missing:
+        return "not measurable here", (f"opposite order, but {' and '.join(missing)}",)
+    return "contradicts", ()
+
+
+def paired_interval(first: Estimate | None, second: Estimate | None, *, by_ratio: bool = False) -> Interval | None:
+    """Return the interval of A - B over seeds, or of log(A / B); None without two seeds in common."""
+    if first is None or second is None:
+        return None
+    return interval_of([_difference(a, b, by_ratio) for a, b in _pairs(first, second)])
+
+
+def judge_fact(holds: bool) -> Verdict:
+    """Judge a statement that needs no training, such as the range of a formula."""
+    return Verdict("agrees" if holds else "contradicts", (), (), "computed, no seeds")
+
+
+def summarise(verdicts: Sequence[Verdict]) -> Verdict:
+    """Return the verdict on a whole table or figure from those on its claims.
+
+    A contradiction of one claim contradicts the table. Otherwise it is not measurable if fewer than half of its claims
+    are; it agrees if all measurable ones do, agrees but is weaker if at least half of them do, and shows no difference
+    if fewer do.
+    """
+    measured = [verdict for verdict in verdicts if verdict.word != "not measurable here"]
+    agreeing = [verdict for verdict in measured if verdict.word.startswith("agrees")]
+    counts: tuple[str, ...] = (f"{len(agreeing)} of {len(verdicts)} claims agree",)
+    if len(measured) < len(verdicts):
+        counts += (f"{len(verdicts) - len(measured)} not measurable",)
+    word: Word = "no difference seen"
+    if any(verdict.word == "contradicts" for verdict in measured):
+        word = "contradicts"
+    elif 2 * len(measured) < len(verdicts):
+        word = "not measurable here"
+    elif all(verdict.word == "agrees" for verdict in measured):
+        word = "agrees"
+    elif 2 * len(agreeing) >= len(measured):
+        word = "agrees, weaker"
+    return Verdict(word, counts)
+
+
+def _difference(first: float, second: float, by_ratio: bool) -> float:
+    if not by_ratio:
+        return first - second
+    return math.log(first / second) if first > 0 and second > 0 else math.nan
+
+
+def _pairs(first: Estimate, second: Estimate) -> list[tuple[float, float]]:
+    """Return the values of both models for the seeds that both have."""
+    others = dict(second.by_seed)
+    return [(value, others[seed]) for seed, value in first.by_seed if seed in others]
+
+
+def _reason_not_to_judge(seeds: int, under: Conditions, comparable: bool) -> str:
     if under.smoke:
-        return Verdict("open", notes)
-    our_margin = sign * (first.mean - second.mean)
-    spread = math.hypot(_spread(first, paper[0]), _spread(second, paper[1]))
-    if our_margin > margin + spread:
-        return Verdict("better", notes)
-    if our_margin > 0 and our_margin >= max(margin - spread, margin / 2):
-        return Verdict("reproduced", notes)
-    return Verdict("refuted" if our_margin < -spread and not under.shorter else "not reached", notes)
+        return "smoke runs"
+    if not comparable:
+        return "different numbers of epochs"
+    return "" if seeds >= FEWEST_SEEDS else f"{seeds} seed{'' if seeds == 1 else 's'} in common"
 
 
-def _spread(ours: Estimate, paper: Estimate) -> float:
-    return ours.std if ours.std is not None else (paper.std or 0.0)
+def _baseline_warning(paper: Estimate, ours: Estimate, sign: int) -> tuple[str, ...]:
+    lead = sign * (paper.mean - ours.mean)
+    if lead <= (paper.std or 0.0) + (ours.std or 0.0):
+        return ()
+    return (f"the baseline is worse than the paper's ({ours} against {paper}), so the comparison may be too easy",)
 
 
 def _notes(under: Conditions, *ours: Estimate) -> tuple[str, ...]:
-    fewest = min(estimate.seeds for estimate in ours)
     diverged = sum(estimate.diverged for estimate in ours)
-    added: Sequence[str] = [
-        *(["smoke runs"] if under.smoke else []),
-        *(["1 seed"] if fewest == 1 else []),
-        *([f"{diverged} diverged"] if diverged else []),
-    ]
-    return (*under.notes, *added)
+    return (*under.notes, *([f"{diverged} diverged"] if diverged else []))

@@ -173,8 +173,13 @@ def _load(variant: str, split: str, data: DataPath | None) -> WindowSamples:
         drives = read_own(data).split(split, LENGTH)
         windows = Windows(drives, LENGTH, stride=4 if split == "train" else LENGTH)
         return WindowSamples(windows, len(windows), balanced=split == "train")
+    return window_samples(variant, split, recording(variant, split))
+
+
+def window_samples(variant: str, split: str, drives: DriveRecording) -> WindowSamples:
+    """Return the windows of a split; `drives` may have features in the place of its frames."""
     # Windows for training overlap, so that a bend is seen at many moments; the others do not overlap.
-    windows = Windows(recording(variant, split), LENGTH, stride=4 if split == "train" else LENGTH)
+    windows = Windows(drives, LENGTH, stride=4 if split == "train" else LENGTH)
     return WindowSamples(windows, _SOURCES[variant].windows[split], balanced=split == "train")
 
 
@@ -182,7 +187,7 @@ def _task(variant: str, source: _Source) -> Task:
     return Task(
         name="driving",
         variant=variant,
-        variants=(*_SOURCES, RECORDINGS),
+        variants=(*_SOURCES, RECORDINGS, *FEATURE_VARIANTS),
         title="Lane keeping from a camera",
         kind="steering",
         input_size=HEIGHT * WIDTH * 3,
@@ -205,10 +210,32 @@ def _task(variant: str, source: _Source) -> Task:
     )
 
 
+def _load_nothing(variant: str, split: str, data: DataPath | None) -> WindowSamples:
+    raise ValueError(
+        f"the features of {variant} depend on the seed of a run; train with it, or load {split} of its source"
+    )
+
+
+def _feature_task(variant: str, source: str) -> Task:
+    return replace(
+        _task(source, _SOURCES[source]),
+        variant=variant,
+        title="Lane keeping from the features of a shared head",
+        kind="steering-features",
+        input_size=64,
+        notes=f"{_SOURCES[source].notes}; the head is trained once per seed without memory and shared by all models",
+        reader=_load_nothing,
+    )
+
+
+FEATURE_VARIANTS = {"own-features": "own", "own-sample-features": "own-sample"}
+"""Variants that train on the features of a shared head -> the variant of the frames."""
+
 _OWN = _task(RECORDINGS, _Source({}, dict.fromkeys(("train", "validation", "test"), ANY_NUMBER), record, NOTES))
 
 VARIANTS: dict[str, Task] = {
     **{variant: _task(variant, source) for variant, source in _SOURCES.items()},
+    **{variant: _feature_task(variant, source) for variant, source in FEATURE_VARIANTS.items()},
     RECORDINGS: replace(_OWN, takes_data=True),
 }
 """Every variant of the task, the default one first."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from lrcnet_paper import tasks
+from lrcnet_paper.training.protocols import FIRST
 from lrcnet_paper.training.spec import FLAGS, RunSpec, parse_option
 
 # Fields of an old result that describe the run; the others mean the same in a new one.
@@ -59,4 +60,5 @@ def _read_run(content: Mapping[str, Any]) -> RunSpec:
             options[name] = option
         elif flag in FLAGS:
             settings[FLAGS[flag]] = _CONVERT.get(FLAGS[flag], int)(value)
-    return RunSpec(task, variant, content["model"], seed=content["seed"], options=options, **settings)
+    run = {"seed": content["seed"], "options": options, "protocol": FIRST}
+    return RunSpec(task, variant, content["model"], **run, **settings)

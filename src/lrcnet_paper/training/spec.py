@@ -15,6 +15,7 @@ from lrcnet.errors import check_kind, one_of, positive_size
 from lrcnet_paper import tasks
 from lrcnet_paper.training.budgets import BUDGETS, CUSTOM
 from lrcnet_paper.training.change import Change
+from lrcnet_paper.training.protocols import FIRST, current_protocol
 from lrcnet_paper.training.schedules import SCHEDULES
 
 Option = str | int | float | bool
@@ -40,6 +41,7 @@ class RunSpec:
         piece: length in steps of the pieces to train on; None trains on whole sequences.
         devices, nodes: processes per node, and nodes, that share each step; every process takes `batch_size` samples.
         options: further arguments of the model, such as {"units": 32, "parametrisation": "ab"}.
+        protocol: version of the experiment, see `lrcnet_paper.training.protocols`; 0 stands for today's.
 
     Example:
         >>> spec = RunSpec("person", "coarse", "lrcu-s", epochs=100)
@@ -64,6 +66,7 @@ class RunSpec:
     devices: int = 1
     nodes: int = 1
     options: Mapping[str, Option] = field(default_factory=dict, hash=False)
+    protocol: int = 0
 
     def __post_init__(self) -> None:
         for name in ("task", "variant", "model", "solver"):
@@ -83,6 +86,8 @@ class RunSpec:
         check_kind("options", self.options, Mapping, "a mapping of names to values")
         # Sorted, so that equal options give equal files.
         object.__setattr__(self, "options", dict(sorted(self.options.items())))
+        if self.protocol == 0:
+            object.__setattr__(self, "protocol", current_protocol(self.task, self.model))
 
     def identity(self) -> dict[str, Any]:
         """Return every choice that decides the numbers of the first epoch.
@@ -196,7 +201,8 @@ class RunSpec:
         names = {f.name for f in fields(cls)}
         if content.keys() - names or not {"task", "variant", "model"} <= content.keys():
             raise ValueError(f"a run needs task, variant and model and knows {sorted(names)}; got {sorted(content)}")
-        return cls(**content)
+        # Descriptions that are older than the field follow the first protocol.
+        return cls(**{"protocol": FIRST, **content})
 
 
 def _check_name(what: str, given: object) -> None:
@@ -282,4 +288,4 @@ _SETTINGS = {
     "devices": "devices",
     "nodes": "nodes",
 }
-_DEFAULTS = {f.name: f.default if f.default is not MISSING else {} for f in fields(RunSpec)}
+_DEFAULTS = {f.name: f.default if f.default is not MISSING else {} for f in fields(RunSpec)} | {"protocol": FIRST}

@@ -31,6 +31,10 @@ def nested_loops(budget, seeds):
                 if variant == "a01-a04":
                     solvers = ("hybrid-1", "exponential-1", "rk4-1")
                     rows += [(task, variant, "lrc-s", solver, None, seed) for solver in solvers]
+                if budget == "paper":
+                    rows.append((task, variant, "torch-gru", "", None, seed))
+                if budget == "paper" and task != "imdb":
+                    rows += [(task, variant, model, "", None, seed) for model in ("lrcu-s", "lrcu-a")]
                 if task == "person" and budget == "paper":
                     rows += [(task, variant, m, "", rate, seed) for rate in (1e-4, 1e-2) for m in MODELS]
     return rows
@@ -45,4 +49,8 @@ def test_the_plan_is_that_of_the_nested_loops(budget, seeds):
     for spec in planned:
         assert (spec.budget, spec.epochs) == (budget, EPOCHS[budget][spec.task])
         assert spec.samples == SAMPLES[budget].get(spec.task)
-        assert (spec.batch_size, spec.schedule, spec.options) == (None, "constant", {})
+        assert (spec.batch_size, spec.schedule) == (None, "constant")
+    # The rows with the library's initial values are the only ones with options.
+    liquid = [spec for spec in planned if spec.options]
+    assert all(spec.options == {"init": "balanced", "parametrisation": "scaled"} for spec in liquid)
+    assert len(liquid) == (0 if budget != "paper" else 2 * 7 * len({spec.seed for spec in planned}))

@@ -89,3 +89,15 @@ def test_left_is_left_on_the_map():
     # The driven path is the centre line shifted by the offset.
     nearest = (line - torch.stack([after.x, after.y], 1)).norm(dim=1).min()
     assert nearest.item() == pytest.approx(abs(after.offset.item()), abs=0.6)
+
+
+def test_noise_on_the_normalised_frame_is_a_share_of_its_own_variance() -> None:
+    frames = torch.randint(90, 130, (3, 48, 160, 3), dtype=torch.uint8, generator=torch.Generator().manual_seed(1))
+    clean = frames.float() / 255
+    noisy = add_noise(frames, 0.1, torch.Generator().manual_seed(0), reading="normalised")
+    share = (noisy - clean).var((1, 2, 3)) / clean.var((1, 2, 3))
+    # The relative error of a variance of 23,040 numbers is about sqrt(2 / 23,040); five times that.
+    assert ((share - 0.1).abs() < 0.1 * 5 * (2 / 23_040) ** 0.5).all()
+    assert (add_noise(frames, 0.1, torch.Generator().manual_seed(0)) - clean).var() > 5 * (noisy - clean).var()
+    with pytest.raises(ValueError, match="pixels, normalised"):
+        add_noise(frames, 0.1, reading="loud")  # type: ignore[arg-type]

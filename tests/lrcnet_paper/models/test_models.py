@@ -29,9 +29,10 @@ def gated_count(m: int, n: int, gates: int, biases: int) -> int:
 @pytest.mark.parametrize(
     ("model", "count"),
     [
-        # torch keeps two biases per gate; MGU has one. dt is one more input of the gated ones.
+        # torch keeps two biases per gate; MGU and the paper's GRU have one. dt is one more input of the gated ones.
         ("lstm", gated_count(100, 8, 4, 2)),
-        ("gru", gated_count(100, 8, 3, 2)),
+        ("gru", gated_count(100, 8, 3, 1)),
+        ("torch-gru", gated_count(100, 8, 3, 2)),
         ("mgu", gated_count(100, 8, 2, 1)),
         ("lrcu-a", liquid_count(64, 7, symmetric=False)),
         ("lrcu-s", liquid_count(64, 7, symmetric=True)),
@@ -56,7 +57,7 @@ def test_recurrent_parameters_are_counted_exactly(model, count):
         (COARSE, "lstm", gated_count(100, 7, 4, 2) + 707),
         (COARSE, "lrcu-s", 23_573),
         (IMDB, "lrcu-a", 20_000 * 64 + liquid_count(64, 64, symmetric=False) + 65),
-        (IMDB, "gru", 20_000 * 64 + gated_count(100, 64, 3, 2) + 101),
+        (IMDB, "gru", 20_000 * 64 + gated_count(100, 64, 3, 1) + 101),
         (PSMNIST, "lrcu-s", liquid_count(64, 1, symmetric=True) + 650),
         (PSMNIST, "mgu", gated_count(100, 1, 2, 1) + 1010),
         (ODE, "lrc-s", 1426),

@@ -5,7 +5,8 @@ import torch
 from torch import Tensor, nn
 
 from lrcnet_paper.models import parameter_count
-from lrcnet_paper.models.policy import UNITS, ConvHead, Policy, normalise_frames
+from lrcnet_paper.models.feature_policy import FeaturePolicy
+from lrcnet_paper.models.policy import CURVATURE_PER_OUTPUT, UNITS, ConvHead, Policy, normalise_frames
 
 
 def frames(*shape: int) -> Tensor:
@@ -42,9 +43,10 @@ def test_the_head_has_exactly_the_papers_parameters() -> None:
 @pytest.mark.parametrize(
     ("model", "count"),
     [
-        # torch keeps two biases per gate.
+        # torch keeps two biases per gate; MGU and the paper's GRU have one.
         ("lstm", 4 * 23 * (23 + 64 + 2)),
-        ("gru", 3 * 28 * (28 + 64 + 2)),
+        ("gru", 3 * 28 * (28 + 64 + 1)),
+        ("torch-gru", 3 * 28 * (28 + 64 + 2)),
         ("mgu", 2 * 38 * (38 + 64 + 1)),
         ("lrcu-a", 5 * 19 * (19 + 64 + 1) + 2 * 64),
         ("lrcu-s", 5 * 19 * (19 + 64 + 1) + 2 * 64 + 19),
@@ -85,7 +87,7 @@ def test_every_parameter_learns(model: str) -> None:
     assert [name for name, p in policy.named_parameters() if p.grad is None or not p.grad.abs().sum() > 0] == []
 
 
-@pytest.mark.parametrize("model", ["gru", "lrcu-a"])
+@pytest.mark.parametrize("model", ["gru", "mgu", "torch-gru", "lrcu-a"])
 def test_half_precision_is_for_the_convolutions_only(model: str) -> None:
     policy, seen = Policy(model).to(memory_format=torch.channels_last), frames(2, 3)
     plain = policy(seen)
@@ -105,3 +107,28 @@ def test_bad_frames_are_refused() -> None:
         Policy("gru")(frames(2))
     with pytest.raises(ValueError, match="model must be one of"):
         Policy("transformer")
+
+
+# The sharpest curvature of the recordings, 1/m: a bend of 25 m radius, and the expert's corrections on top.
+SHARPEST_LABEL = 0.044
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("model", UNITS)
+def test_every_policy_can_express_the_sharpest_label_at_initial_values(model: str, seed: int) -> None:
+    torch.manual_seed(seed)
+    policy = FeaturePolicy(model)
+    with torch.no_grad():
+        output = policy(torch.randn(500, 1, 64).expand(-1, 32, -1))[:, -1]
+    assert output.max() > SHARPEST_LABEL
+    assert output.min() < -SHARPEST_LABEL
+    # One rule for all models: none reacts much more strongly to its features than another.
+    assert 0.7 * CURVATURE_PER_OUTPUT < output.std() < 1.4 * CURVATURE_PER_OUTPUT
+
+
+def test_the_head_starts_from_glorots_values() -> None:
+    torch.manual_seed(0)
+    last = ConvHead().layers[-1]
+    limit = (6 / (1920 + 64)) ** 0.5
+    assert 0.97 * limit < last.weight.abs().max() <= limit
+    assert (last.bias == 0).all()

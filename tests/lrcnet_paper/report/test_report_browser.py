@@ -77,8 +77,32 @@ def test_dark_mode_is_dark_and_takes_the_pictures_along(open_report):
 def test_the_keyboard_reaches_the_contents_and_the_tables(open_report):
     tab = open_report(1280)
     tab.keyboard.press("Tab")
-    assert tab.evaluate("document.activeElement.getAttribute('href')") == "#elastance"
+    assert tab.evaluate("document.activeElement.getAttribute('href')") == "#overview"
     assert tab.locator(".table[tabindex='0']").count() == tab.locator(".table").count()
+
+
+CURRENT = "[...document.querySelectorAll('.contents a[aria-current]')].map(a => a.hash)"
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_contents_follow_the_reader(open_report, width):
+    tab = open_report(width)
+    assert tab.evaluate(CURRENT) == ["#overview"]
+    tab.evaluate("document.getElementById('neural-ode').scrollIntoView()")
+    tab.wait_for_function(f"{CURRENT}[0] === '#neural-ode'")
+    assert len(tab.evaluate(CURRENT)) == 1
+    box = tab.locator(".contents").bounding_box()
+    assert box["y"] >= -1
+    assert box["y"] < 100
+    assert tab.locator(".contents").evaluate("e => e.open") == (width > 1099)
+
+
+def test_on_a_phone_the_contents_fold_after_a_choice(open_report):
+    tab = open_report(390)
+    tab.locator(".contents summary").click()
+    tab.locator(".contents a[href='#lane-keeping']").click()
+    assert not tab.locator(".contents").evaluate("e => e.open")
+    tab.wait_for_function("Math.abs(document.getElementById('lane-keeping').getBoundingClientRect().top) < 120")
 
 
 def test_it_prints(open_report, tmp_path):

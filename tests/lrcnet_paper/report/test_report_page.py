@@ -1,6 +1,7 @@
 """The pages of `lrcnet report`, tested without a browser."""
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -9,6 +10,8 @@ from lrcnet.pages import figures, tables
 from lrcnet.pages.content import Table
 from lrcnet_paper import artefacts as paper
 from lrcnet_paper import report
+from lrcnet_paper.report.assemble import further_pictures, outdated_table
+from lrcnet_paper.report.summary import interpretation
 from lrcnet_paper.results.estimate import Estimate
 from lrcnet_paper.results.verdict import RULES, Verdict
 
@@ -65,21 +68,21 @@ def test_no_id_occurs_twice_and_every_reference_has_its_target(outline):
 
 
 def test_the_page_loads_nothing_from_elsewhere(html, outline):
-    assert all(reference.startswith(("#", "data:")) for reference in outline.references)
+    assert {r for r in outline.references if not r.startswith(("#", "data:"))} == {"report-setup.html"}
     addresses = set(re.findall(r"https?://[^\s\"'<>)]+", html))
     assert addresses <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}, "only names of namespaces"
-    assert "<script" not in html
+    assert html.count("<script>") == 1, "the contents that follow the reader"
     assert "@import" not in html
 
 
 def test_the_page_names_every_artefact_and_the_rule(html):
     for name in paper.ARTEFACTS:
-        assert f'<section id="{name}">' in html
+        assert (f'<section id="{name}">' in html) == (name != "setup")
     assert html.count("<li>") > len(RULES)
 
 
 def test_every_picture_has_a_text_alternative(html, sections):
-    count = sum(len(section.rendered.pictures) for section in sections)
+    count = sum(len(s.rendered.pictures) + len(further_pictures(s.rendered)) for s in sections)
     assert html.count('role="img"') == count
     assert len(re.findall(r'role="img" aria-label="[^"]{30,}"', html)) == count
 
@@ -91,21 +94,51 @@ def test_pictures_follow_the_pages_colours(html):
         assert colour not in svgs
 
 
-def test_the_page_says_how_the_runs_were_made(html):
-    assert "a test made these runs up" in html, "the machine"
-    assert "lrcnet train person --model lrcu-s" in html
-    assert "lrcnet reproduce --budget paper" in html
+def test_the_second_page_says_how_the_runs_were_made(page, html):
+    second = page.with_name("report-setup.html")
+    assert f'href="{second.name}"' in html
+    text = second.read_text(encoding="utf-8")
+    assert f'href="{page.name}"' in text
+    assert "a test made these runs up" in text, "the machine"
+    assert "lrcnet train person --model lrcu-s" in text
+    assert "lrcnet reproduce --budget paper" in text
+    assert '<section id="setup">' in text
+
+
+def test_the_page_opens_with_five_sentences_and_a_row_per_table_or_figure(html, sections):
+    start = html.index('<section id="overview">')
+    text = html[html.index("<p>", start) : html.index("</p>", start)]
+    assert len(re.findall(r"\.(?: |$)", re.sub(r"\([^)]*\)", "", text))) == 5
+    rows = html[start : html.index("</section>", start)].count('<tr><th scope="row"')
+    assert rows == sum(section.part == "paper" for section in sections)
+
+
+def test_every_section_with_claims_says_what_they_show(sections):
+    for section in sections:
+        text = interpretation(section)
+        assert bool(text) == bool(section.rendered.claims)
+        assert section.says in text
+
+
+def test_results_of_an_earlier_protocol_are_listed_and_used_nowhere(whole_paper):
+    old = [replace(r, result=replace(r.result, spec=r.result.spec.with_(protocol=1))) for r in whole_paper]
+    ode = [run for run in old if run.result.task == "neural-ode"]
+    assert report.assemble(ode, ["neural-ode"])[0].rendered == report.assemble([], ["neural-ode"])[0].rendered
+    table = outdated_table(ode)
+    assert table is not None
+    assert sum(row[2] for row in table.rows) == len(ode)
+    assert outdated_table(whole_paper) is None
 
 
 def test_the_same_runs_give_the_same_bytes(whole_paper, tmp_path):
     runs = [run for run in whole_paper if run.result.task == "imdb"]
     names = ["architecture", "classification"]
-    pages = [report.write_html(report.assemble(runs, names), runs, tmp_path / f"{i}.html") for i in range(2)]
+    pages = [report.write_html(report.assemble(runs, names), runs, tmp_path / str(i) / "a.html") for i in range(2)]
     assert pages[0].read_bytes() == pages[1].read_bytes()
 
 
 def test_text_from_runs_is_escaped():
-    table = Table("t", "<T> & co", ("a", "b"), [("<script>", Verdict("open", ("<b>",)))], "a < b")
+    table = Table("t", "<T> & co", ("a", "b"), [("<script>", Verdict("agrees", ("<b>",)))], "a < b")
     text = tables.to_html(table)
     assert "<script>" not in text
     assert "&lt;b&gt;" in text
@@ -117,17 +150,17 @@ def test_a_table_becomes_text_markdown_and_csv():
         "t",
         "Title",
         ("model", "ours", "verdict", "n"),
-        [("LRCU-S", Estimate(84.2, 0.3, 3, 1, digits=1), Verdict("reproduced"), 23_573), ("a|b", None, None, None)],
+        [("LRCU-S", Estimate(84.2, 0.3, 3, 1, digits=1), Verdict("agrees"), 23_573), ("a|b", None, None, None)],
         "A note.",
     )
-    assert tables.to_text(table).splitlines()[3] == "LRCU-S  84.2 ± 0.3 (1 NaN)  reproduced  23,573"
+    assert tables.to_text(table).splitlines()[3] == "LRCU-S  84.2 ± 0.3 (1 NaN)  agrees   23,573"
     markdown = tables.to_markdown(table)
-    assert "| LRCU-S | 84.2 ± 0.3 (1 NaN) | reproduced | 23,573 |" in markdown
+    assert "| LRCU-S | 84.2 ± 0.3 (1 NaN) | agrees | 23,573 |" in markdown
     assert "| a\\|b | – | – | – |" in markdown
     assert markdown.endswith("A note.")
     assert tables.to_csv(table).splitlines() == [
         "model,ours,ours: std,ours: seeds,ours: diverged,verdict,n",
-        "LRCU-S,84.2,0.3,3,1,reproduced,23573",
+        "LRCU-S,84.2,0.3,3,1,agrees,23573",
         "a|b,,,,,,",
     ]
 
@@ -136,7 +169,8 @@ def test_markdown_links_pictures_that_exist_and_drops_old_ones(sections, whole_p
     (tmp_path / "reproduction").mkdir()
     (tmp_path / "reproduction" / "elastance-old.svg").write_text("<svg/>")
     file = report.write_markdown(sections, whole_paper, tmp_path / "reproduction.md")
-    linked = re.findall(r"\]\((reproduction/[^)]+)\)", file.read_text())
+    pages = file.read_text() + (tmp_path / "reproduction-setup.md").read_text()
+    linked = re.findall(r"\]\((reproduction/[^)]+)\)", pages)
     assert sorted(linked) == sorted(f"reproduction/{p.name}" for p in (tmp_path / "reproduction").iterdir())
     assert all((tmp_path / name).stat().st_size < 400_000 for name in linked)
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from lrcnet.pages import palette
 from lrcnet.pages.content import Cell, Table
-from lrcnet_paper.artefacts.artefact import Claim
-from lrcnet_paper.artefacts.classification.claims import accuracy, judge_orders, protocol_epochs
-from lrcnet_paper.artefacts.classification.runs import MODELS, SEARCHED, TITLES
+from lrcnet_paper.artefacts.classification.claims import accuracy, protocol_epochs
+from lrcnet_paper.artefacts.classification.runs import MODELS
 from lrcnet_paper.results.estimate import Estimate, mean_over_seeds
 from lrcnet_paper.results.groups import Group
 from lrcnet_paper.training.change import Change
@@ -75,8 +74,9 @@ def search_rates(groups: Sequence[Group]) -> list[RateTrial]:
 
 
 def _trained_rate(group: Group) -> float | None:
-    """Return the rate of a group, or None if its solver or schedule is not the recipe's."""
-    return group.spec.rate if group.change == Change(rate=group.change.rate) else None
+    """Return the rate of a group, or None if its solver, schedule or options are not the recipe's."""
+    follows = group.change == Change(rate=group.change.rate) and not group.spec.options
+    return group.spec.rate if follows else None
 
 
 def _losses(groups: Mapping[float, Group | None]) -> dict[float, Estimate]:
@@ -89,7 +89,9 @@ def _losses(groups: Mapping[float, Group | None]) -> dict[float, Estimate]:
         if group is not None and group.finished
     }
     common = set.intersection(*(set(losses) for losses in by_seed.values())) if by_seed else set()
-    estimates = {rate: mean_over_seeds([losses[seed] for seed in common], digits=3) for rate, losses in by_seed.items()}
+    estimates = {
+        rate: mean_over_seeds({seed: losses[seed] for seed in common}, digits=3) for rate, losses in by_seed.items()
+    }
     return {rate: estimate for rate, estimate in estimates.items() if estimate is not None}
 
 
@@ -133,17 +135,3 @@ def rate_table(trials: Sequence[RateTrial]) -> Table:
         "the faithful split's test accuracy. A rate is picked once all three have been tried there; the best rate for "
         "few clean sequences need not be the best for the faithful split.",
     )
-
-
-def rate_claims(trials: Sequence[RateTrial]) -> list[Claim]:
-    """Judge the paper's comparisons with each model at the rate that the search picks for it, on both splits."""
-    claims = []
-    for variant in dict.fromkeys(trial.variant for trial in trials):
-        picked = [trial for trial in trials if trial.variant == variant and trial.picked]
-        for groups in ([trial.faithful for trial in picked], [trial.clean for trial in picked]):
-            by_model = {group.model: group for group in groups if group is not None}
-            if by_model:
-                split = next(iter(by_model.values())).variant
-                data = f"{TITLES[SEARCHED]} ({split}, each at its searched rate)"
-                claims += judge_orders(SEARCHED, data, by_model)
-    return claims

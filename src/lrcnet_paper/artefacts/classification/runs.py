@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import chain
-from typing import NamedTuple
 
 from lrcnet_paper import tasks
 from lrcnet_paper.results.groups import Group
 from lrcnet_paper.training.change import Change
 from lrcnet_paper.training.rate_search import RATES
-from lrcnet_paper.training.spec import RunSpec
+from lrcnet_paper.training.spec import Option, RunSpec
 
 MODELS = ("lrcu-s", "lrcu-a", "lstm", "gru", "mgu")
+# Rows beside the paper's: torch's own GRU, and liquid units that start from the library's default values.
+FURTHER = ("torch-gru",)
+LIQUID = ("lrcu-s", "lrcu-a")
+OUR_DEFAULTS: Mapping[str, Option] = {"init": "balanced", "parametrisation": "scaled"}
 TITLES = {"person": "Localization", "imdb": "IMDB", "psmnist": "psMNIST"}
 TASKS = tuple(TITLES)
 
@@ -52,12 +56,14 @@ SAMPLES: Mapping[str, Mapping[str, int]] = {
 """Budget -> task -> samples of each split, where not all of them are used."""
 
 
-class Setting(NamedTuple):
-    """One line of the plan: a model, its solver ("" for its own) and its rate (None for the recipe's)."""
+@dataclass(frozen=True)
+class Setting:
+    """One line of the plan: a model, its solver ("" for its own), its rate (None for the recipe's) and its options."""
 
     model: str
     solver: str = ""
     rate: float | None = None
+    options: Mapping[str, Option] = field(default_factory=dict)
 
 
 def plan_runs(budget: str, seeds: int | None) -> list[RunSpec]:
@@ -80,6 +86,7 @@ def _runs_of_one_seed(budget: str) -> Iterator[RunSpec]:
                 budget=budget,
                 samples=SAMPLES[budget].get(task),
                 learning_rate=setting.rate,
+                options=setting.options,
             )
 
 
@@ -90,6 +97,8 @@ def _settings(budget: str, task: str, variant: str) -> Iterator[Setting]:
     return chain(
         (Setting(model) for model in MODELS),
         (Setting("lrc-s", solver=solver) for solver in solvers),
+        (Setting(model) for model in (FURTHER if budget == "paper" else ())),
+        (Setting(model, options=OUR_DEFAULTS) for model in (LIQUID if budget == "paper" and task != "imdb" else ())),
         (Setting(model, rate=rate) for rate in rates for model in MODELS),
     )
 

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from lrcnet.pages import palette
+from lrcnet.pages.content import Picture
 from lrcnet_paper.artefacts import curves
+from lrcnet_paper.artefacts.neural_ode.rows import ADAPTIVE, CLAIMED, LRC_A, LRC_S, Row
 from lrcnet_paper.results.groups import Group
 from lrcnet_paper.tasks.neural_ode import SYSTEMS, trajectory
 
@@ -15,8 +17,54 @@ if TYPE_CHECKING:
 
     from lrcnet_paper.results.finished_run import FinishedRun
 
-RollOuts = Mapping[tuple[str, str], "FinishedRun | None"]
-DRAWN_MODELS = ("lrc-s", "neural-ode")
+Groups = Mapping[tuple[str, Row], Group]
+RollOuts = Mapping[tuple[str, Row], "FinishedRun | None"]
+DRAWN = (LRC_S, ADAPTIVE)
+
+
+def draw_pictures(groups: Groups) -> tuple[list[Picture], list[str]]:
+    """Draw phase portraits, trajectories and learning curves, and list the pictures that could not be drawn."""
+    pictures: list[Picture] = []
+    skipped: list[str] = []
+    roll_outs = {key: next((r for r in group.runs if r.prediction), None) for key, group in groups.items()}
+    if any(roll_outs.values()):
+        seeds = sorted({run.result.seed for run in roll_outs.values() if run is not None})
+        lengths = sorted({run.result.epochs for run in roll_outs.values() if run is not None})
+        provenance = (
+            f"seed {', '.join(map(str, seeds))}, after {', '.join(map(str, lengths))} iterations, each model by its "
+            "own solver"
+        )
+        pictures += [
+            Picture(
+                "phase-portraits",
+                "Phase portraits of the six systems: truth, and roll-outs from the initial state alone "
+                f"({provenance}).",
+                "Six panels of y over x. In each, the true orbit as a wide pale line, and on it the orbits of LRC-S "
+                "and of the Neural ODE.",
+                draw_phase_portraits(roll_outs),
+            ),
+            Picture(
+                "trajectories",
+                f"The same roll-outs over time ({provenance}): x above, y below.",
+                "Twelve panels of x and y over time, two for each system: truth, LRC-S and Neural ODE.",
+                draw_trajectories(roll_outs),
+            ),
+        ]
+    else:
+        skipped.append("phase portraits and trajectories: no run has a saved roll-out (prediction.npz)")
+    if any(run.history for group in groups.values() for run in group.runs):
+        pictures.append(
+            Picture(
+                "learning-curves",
+                "Test error by each model's own solver during training: mean over seeds; the band reaches from the "
+                "best to the worst seed; the dotted line is the paper's LRC.",
+                "Six panels of test error over iterations on a logarithmic axis, for LRC-S, LRC-A and Neural ODE.",
+                draw_curves(groups, {system: row["lrc"].mean for system, row in CLAIMED["test loss"].items()}),
+            )
+        )
+    else:
+        skipped.append("learning curves: no run has a metrics file")
+    return pictures, skipped
 
 
 def draw_phase_portraits(roll_outs: RollOuts) -> Figure:
@@ -30,10 +78,10 @@ def draw_phase_portraits(roll_outs: RollOuts) -> Figure:
             truth = trajectory(name)[1]
             axes.plot(*truth.T.numpy(), color=palette.GREY, alpha=0.45, linewidth=5, label="truth")
             axes.plot(*system.y0, marker="o", color=palette.INK, markersize=5, linestyle="none", label="initial state")
-            for model in DRAWN_MODELS:
-                states = _states(roll_outs.get((name, model)))
+            for row in DRAWN:
+                states = _states(roll_outs.get((name, row)))
                 if states:
-                    style = palette.model_style(model)
+                    style = palette.model_style(row.model)
                     axes.plot(*states, color=style.colour, linestyle=style.dashes, label=style.label)
             axes.set(title=system.title, xlabel="x (no unit)", ylabel="y (no unit)")
             _set_limits(axes, truth)
@@ -50,15 +98,15 @@ def draw_trajectories(roll_outs: RollOuts) -> Figure:
         panels = figure.subplots(6, 2)
         for index, (name, system) in enumerate(SYSTEMS.items()):
             times, truth = trajectory(name)
-            row, column = divmod(index, 2)
+            line, column = divmod(index, 2)
             for coordinate in (0, 1):
-                axes = panels[2 * row + coordinate, column]
+                axes = panels[2 * line + coordinate, column]
                 axes.plot(times, truth[:, coordinate], color=palette.GREY, alpha=0.45, linewidth=5, label="truth")
-                for model in DRAWN_MODELS:
-                    run = roll_outs.get((name, model))
+                for row in DRAWN:
+                    run = roll_outs.get((name, row))
                     states = _states(run)
                     if run is not None and states:
-                        style = palette.model_style(model)
+                        style = palette.model_style(row.model)
                         where = run.prediction["times"]
                         values = states[coordinate]
                         axes.plot(where, values, color=style.colour, linestyle=style.dashes, label=style.label)
@@ -74,7 +122,7 @@ def draw_trajectories(roll_outs: RollOuts) -> Figure:
     return figure
 
 
-def draw_curves(groups: Mapping[tuple[str, str], Group], paper: Mapping[str, float]) -> Figure:
+def draw_curves(groups: Groups, paper: Mapping[str, float]) -> Figure:
     """Draw the test error over iterations, two systems in a row, with the paper's number for LRC as a line."""
     from matplotlib.figure import Figure
 
@@ -82,7 +130,7 @@ def draw_curves(groups: Mapping[tuple[str, str], Group], paper: Mapping[str, flo
         figure = Figure(figsize=(7.2, 8.4), layout=_layout())
         panels = figure.subplots(3, 2).ravel()
         for axes, (name, system) in zip(panels, SYSTEMS.items(), strict=True):
-            members = [groups[name, model] for model in ("lrc-s", "lrc-a", "neural-ode") if (name, model) in groups]
+            members = [groups[name, row] for row in (LRC_S, LRC_A, ADAPTIVE) if (name, row) in groups]
             curves.draw_curves(axes, members, ("test_mean_absolute_error",))
             axes.axhline(paper[name], color=palette.INK, linestyle=(0, (1, 2)), linewidth=1.2, label="paper, LRC")
             axes.set(title=system.title, xlabel="iteration", ylabel="mean absolute error", yscale="log")

@@ -9,13 +9,16 @@ from lrcnet.errors import one_of
 from lrcnet_paper.tasks import Task
 from lrcnet_paper.training.problems.problem import Batch, Problem, ProblemSettings, ProcessShare
 from lrcnet_paper.training.problems.sequences import LabelPerSequenceProblem, SequenceProblem
+from lrcnet_paper.training.problems.shared_head import SharedHeadProblem
+from lrcnet_paper.training.problems.steering import SteeringProblem
 from lrcnet_paper.training.problems.trajectories import TrajectoryProblem
 
 PROBLEMS: Mapping[str, type[Problem]] = MappingProxyType(
     {
         "label-per-step": SequenceProblem,
         "label-per-sequence": LabelPerSequenceProblem,
-        "steering": SequenceProblem,
+        "steering": SteeringProblem,
+        "steering-features": SharedHeadProblem,
         "trajectory": TrajectoryProblem,
     }
 )

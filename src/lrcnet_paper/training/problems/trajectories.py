@@ -19,14 +19,15 @@ from lrcnet_paper.training.problems.problem import Batch, Problem, ProblemSettin
 # Iterations between two roll-outs; divides the paper's 1000, 2000 and 4000.
 EVERY = 100
 SHOWN_AT = (1000, 2000, 4000)
-TEST_SOLVER = "euler"
+# The two solvers of the paper; a test uses the network's own one, and the other one beside it.
+SOLVERS = ("euler", "dopri5")
 
 
 class TrajectoryProblem(Problem):
     """A Neural-ODE task, counted in iterations.
 
     A batch is a set of random windows, each integrated from its first point over the first times of the grid. The test
-    rolls the whole trajectory out with Euler, and also with the solver of training where that is another one.
+    rolls out the whole trajectory with the solver of training, and beside it with the other solver of the paper.
     """
 
     unit = "iteration"
@@ -58,11 +59,10 @@ class TrajectoryProblem(Problem):
         return self.task.loss(network(start, self.window_times).transpose(0, 1), window)
 
     def evaluate(self, network: nn.Module) -> Row:
-        row = {f"test_{self.task.metric}": self.roll_out(network, TEST_SOLVER)}
-        solver = _training_solver(network)
-        if solver != TEST_SOLVER:
-            row[f"test_{self.task.metric}_{solver}"] = self.roll_out(network, solver)
-        return row
+        own = _training_solver(network)
+        column = f"test_{self.task.metric}"
+        others = {f"{column}_{name}": self.roll_out(network, name) for name in SOLVERS if name != own}
+        return {column: self.roll_out(network, own)} | others
 
     @torch.no_grad()
     def roll_out(self, network: nn.Module, solver: str) -> float:

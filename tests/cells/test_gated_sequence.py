@@ -1,4 +1,4 @@
-"""The minimal gated unit's whole-sequence function against its plain loop, which is the specification."""
+"""The whole-sequence function of MGU and of the paper's GRU against their plain loop, which is the specification."""
 
 import io
 from collections.abc import Callable
@@ -10,8 +10,17 @@ from torch import Tensor
 from torch.nn.utils.rnn import pack_padded_sequence
 
 import lrcnet
-from lrcnet.cells import mgu_sequence
+from lrcnet.cells import gated_sequence
 from tests.tolerances import REARRANGED
+
+Layer = lrcnet.MGU | lrcnet.ResetBeforeGRU
+
+
+@pytest.fixture(params=[lrcnet.MGU, lrcnet.ResetBeforeGRU], ids=["MGU", "GRU"])
+def kind(request: pytest.FixtureRequest) -> type[Layer]:
+    """The class of the layer."""
+    layer: type[Layer] = request.param
+    return layer
 
 
 @pytest.fixture
@@ -20,7 +29,7 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
 
     def call(function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
         with monkeypatch.context() as patch:
-            patch.setattr(mgu_sequence, "serves", lambda *_: False)
+            patch.setattr(gated_sequence, "serves", lambda *_: False)
             return function(*arguments, **named)
 
     return call
@@ -30,17 +39,17 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
 def scans(monkeypatch: pytest.MonkeyPatch) -> list[Tensor]:
     """The inputs of the whole-sequence function, as it is called."""
     seen: list[Tensor] = []
-    scan = mgu_sequence.scan
+    scan = gated_sequence.scan
 
     def spy(step: Any, x: Tensor, *others: Any, **named: Any) -> Tensor:
         seen.append(x)
         return scan(step, x, *others, **named)
 
-    monkeypatch.setattr(mgu_sequence, "scan", spy)
+    monkeypatch.setattr(gated_sequence, "scan", spy)
     return seen
 
 
-def run(layer: lrcnet.MGU, x: Any, h: Tensor | None = None, **named: Any) -> dict[str, Tensor]:
+def run(layer: Layer, x: Any, h: Tensor | None = None, **named: Any) -> dict[str, Tensor]:
     """Output, last state and every gradient of a loss in which each number of both has a weight of its own."""
     layer.zero_grad()
     torch.manual_seed(1)
@@ -70,15 +79,16 @@ CASES = {
 @pytest.mark.parametrize("block", [1, 70, 1 << 17], ids=["a step", "two steps and a remainder", "all steps"])
 @pytest.mark.parametrize("case", CASES)
 def test_values_and_gradients_equal_the_plain_loop(
+    kind: type[Layer],
     case: str,
     block: int,
     plain: Callable[..., Any],
     scans: list[Tensor],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(mgu_sequence, "_BLOCK", block)
+    monkeypatch.setattr(gated_sequence, "_BLOCK", block)
     options, shape = CASES[case]
-    layer = lrcnet.MGU(2, 7, dtype=torch.float64, **options)
+    layer = kind(2, 7, dtype=torch.float64, **options)
     batch = shape[0] if layer.batch_first else shape[1]
     x = torch.randn(*shape, dtype=torch.float64, requires_grad=True)
     h = torch.randn(len(layer.cells), batch, 7, dtype=torch.float64, requires_grad=True)
@@ -88,8 +98,10 @@ def test_values_and_gradients_equal_the_plain_loop(
 
 
 @pytest.mark.parametrize("batch_first", [False, True])
-def test_packed_sequences_with_time_equal_the_plain_loop(plain: Callable[..., Any], batch_first: bool) -> None:
-    layer = lrcnet.MGU(2, 5, bidirectional=True, time_feature=True, batch_first=batch_first, dtype=torch.float64)
+def test_packed_sequences_with_time_equal_the_plain_loop(
+    kind: type[Layer], plain: Callable[..., Any], batch_first: bool
+) -> None:
+    layer = kind(2, 5, bidirectional=True, time_feature=True, batch_first=batch_first, dtype=torch.float64)
     lengths, shape = torch.tensor([3, 7, 1, 5]), (4, 7) if batch_first else (7, 4)
     x = torch.randn(*shape, 2, dtype=torch.float64)
     packed = pack_padded_sequence(x, lengths, batch_first=batch_first, enforce_sorted=False)
@@ -100,8 +112,8 @@ def test_packed_sequences_with_time_equal_the_plain_loop(plain: Callable[..., An
     )
 
 
-def test_only_what_is_asked_for_gets_a_gradient(plain: Callable[..., Any]) -> None:
-    layer = lrcnet.MGU(3, 4, dtype=torch.float64)
+def test_only_what_is_asked_for_gets_a_gradient(kind: type[Layer], plain: Callable[..., Any]) -> None:
+    layer = kind(3, 4, dtype=torch.float64)
     x = torch.randn(6, 2, 3, dtype=torch.float64)
     layer.cells[0].weight_hh.requires_grad_(False)
     found = run(layer, x)
@@ -112,9 +124,11 @@ def test_only_what_is_asked_for_gets_a_gradient(plain: Callable[..., Any]) -> No
 
 
 @pytest.mark.parametrize("scale", [1.0, 30.0], ids=["ordinary weights", "gates nearly open or shut"])
-def test_the_error_in_float32_is_that_of_the_plain_loop(plain: Callable[..., Any], scale: float) -> None:
+def test_the_error_in_float32_is_that_of_the_plain_loop(
+    kind: type[Layer], plain: Callable[..., Any], scale: float
+) -> None:
     torch.manual_seed(0)
-    layer, truth = lrcnet.MGU(3, 20), lrcnet.MGU(3, 20, dtype=torch.float64)
+    layer, truth = kind(3, 20), kind(3, 20, dtype=torch.float64)
     with torch.no_grad():
         layer.cells[0].weight_ih.mul_(scale)
     truth.load_state_dict({name: value.double() for name, value in layer.state_dict().items()})
@@ -131,20 +145,22 @@ def test_the_error_in_float32_is_that_of_the_plain_loop(plain: Callable[..., Any
         assert error(fast, name) <= allowed, name
 
 
-def test_gradients_are_right_for_every_input() -> None:
-    cell = lrcnet.MGUCell(2, 3, dtype=torch.float64)
+def test_gradients_are_right_for_every_input(kind: type[Layer]) -> None:
+    cell = kind.cell_type(2, 3, dtype=torch.float64)
     inputs = (torch.randn(5, 2, 2), torch.randn(2, 3), *(torch.randn(p.shape) for p in cell.parameters()))
     leaves = [tensor.double().requires_grad_() for tensor in inputs]
 
     def scan(*tensors: Tensor) -> Tensor:
-        return mgu_sequence.scan(cell.next_state, *tensors)
+        return gated_sequence.scan(cell.next_state, *tensors)
 
     assert torch.autograd.gradcheck(scan, leaves)
     assert torch.autograd.gradgradcheck(scan, leaves)
 
 
-def test_a_second_derivative_sees_that_the_state_depends_on_the_input(plain: Callable[..., Any]) -> None:
-    layer = lrcnet.MGU(2, 3, dtype=torch.float64)
+def test_a_second_derivative_sees_that_the_state_depends_on_the_input(
+    kind: type[Layer], plain: Callable[..., Any]
+) -> None:
+    layer = kind(2, 3, dtype=torch.float64)
     x = torch.randn(4, 2, 2, dtype=torch.float64, requires_grad=True)
 
     def penalty() -> tuple[Tensor, ...]:
@@ -155,23 +171,23 @@ def test_a_second_derivative_sees_that_the_state_depends_on_the_input(plain: Cal
     torch.testing.assert_close(penalty(), plain(penalty), rtol=0, atol=1e3 * REARRANGED)
 
 
-def test_the_same_graph_may_be_walked_twice() -> None:
-    layer = lrcnet.MGU(2, 3)
+def test_the_same_graph_may_be_walked_twice(kind: type[Layer]) -> None:
+    layer = kind(2, 3)
     output = layer(torch.randn(4, 2, 2))[0].sum()
     first = torch.autograd.grad(output, list(layer.parameters()), retain_graph=True)
     second = torch.autograd.grad(output, list(layer.parameters()))
     assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
 
 
-def test_a_batch_of_gradients_at_once_equals_one_after_the_other() -> None:
-    layer = lrcnet.MGU(2, 3, dtype=torch.float64)
+def test_a_batch_of_gradients_at_once_equals_one_after_the_other(kind: type[Layer]) -> None:
+    layer = kind(2, 3, dtype=torch.float64)
     x = torch.randn(4, 1, 2, dtype=torch.float64)
     jacobian = torch.autograd.functional.jacobian
     torch.testing.assert_close(jacobian(lambda v: layer(v)[0], x, vectorize=True), jacobian(lambda v: layer(v)[0], x))
 
 
-def test_nan_in_one_sample_reaches_its_gradients_only() -> None:
-    layer = lrcnet.MGU(2, 3)
+def test_nan_in_one_sample_reaches_its_gradients_only(kind: type[Layer]) -> None:
+    layer = kind(2, 3)
     x = torch.randn(4, 3, 2)
     x[1, 2, 0] = float("nan")
     x.requires_grad_()
@@ -183,8 +199,8 @@ def test_nan_in_one_sample_reaches_its_gradients_only() -> None:
 
 # torch scripts its own rules for forward mode when they are first used.
 @pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
-def test_transforms_and_forward_mode_get_the_plain_loop(scans: list[Tensor]) -> None:
-    layer = lrcnet.MGU(2, 3, dtype=torch.float64).eval()
+def test_transforms_and_forward_mode_get_the_plain_loop(kind: type[Layer], scans: list[Tensor]) -> None:
+    layer = kind(2, 3, dtype=torch.float64).eval()
     x = torch.randn(4, 1, 2, dtype=torch.float64)
     backward = torch.autograd.functional.jacobian(lambda v: layer(v)[0], x)
     assert len(scans) == 1
@@ -200,16 +216,16 @@ def test_transforms_and_forward_mode_get_the_plain_loop(scans: list[Tensor]) -> 
 
 # Deprecated by torch, but still what older deployments export with.
 @pytest.mark.filterwarnings("ignore:.*torch.jit.trace:DeprecationWarning", "ignore::torch.jit.TracerWarning")
-def test_a_traced_layer_equals_the_eager_one(scans: list[Tensor]) -> None:
-    layer, x = lrcnet.MGU(2, 3).eval(), torch.randn(4, 1, 2)
+def test_a_traced_layer_equals_the_eager_one(kind: type[Layer], scans: list[Tensor]) -> None:
+    layer, x = kind(2, 3).eval(), torch.randn(4, 1, 2)
     traced = torch.jit.trace(layer, (x,), check_trace=False)
     assert not scans
     other = torch.randn(4, 1, 2)
     torch.testing.assert_close(traced(other), layer(other))
 
 
-def test_a_compiled_layer_trains_as_the_eager_one(scans: list[Tensor]) -> None:
-    layer = lrcnet.MGU(2, 3, dtype=torch.float64)
+def test_a_compiled_layer_trains_as_the_eager_one(kind: type[Layer], scans: list[Tensor]) -> None:
+    layer = kind(2, 3, dtype=torch.float64)
     x = torch.randn(4, 2, 2, dtype=torch.float64, requires_grad=True)
     expected = run(layer, x)
     scans.clear()
@@ -222,8 +238,8 @@ def test_a_compiled_layer_trains_as_the_eager_one(scans: list[Tensor]) -> None:
     )
 
 
-def test_exported_programs_save_and_load() -> None:
-    layer, x = lrcnet.MGU(2, 3).eval(), torch.randn(4, 2, 2)
+def test_exported_programs_save_and_load(kind: type[Layer]) -> None:
+    layer, x = kind(2, 3).eval(), torch.randn(4, 2, 2)
     buffer = io.BytesIO()
     torch.export.save(torch.export.export(layer, (x,)), buffer)
     buffer.seek(0)

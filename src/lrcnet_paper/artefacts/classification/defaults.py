@@ -1,0 +1,49 @@
+"""Table: the paper's initial values of liquid units beside the library's defaults, on person activity and psMNIST."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from lrcnet.pages import palette
+from lrcnet.pages.content import Cell, Table
+from lrcnet_paper.artefacts.classification.claims import accuracy, protocol_epochs
+from lrcnet_paper.artefacts.classification.runs import LIQUID, OUR_DEFAULTS, TITLES
+from lrcnet_paper.results.groups import Group
+
+
+def defaults_tables(groups_by_task: Mapping[str, Sequence[Group]]) -> list[Table]:
+    """Compare both initial values wherever the library's were tried; return no table if they were not."""
+    rows: list[tuple[Cell, ...]] = []
+    for task, groups in groups_by_task.items():
+        tried = {(g.variant, g.model) for g in groups if _has_our_defaults(g)}
+        for group in groups:
+            if (group.variant, group.model) in tried and group.model in LIQUID:
+                start = "library" if _has_our_defaults(group) else "paper" if group.follows_recipe else ""
+                if start:
+                    rows.append(
+                        (
+                            TITLES[task],
+                            group.variant,
+                            palette.model_label(group.model),
+                            start,
+                            accuracy(group),
+                            f"{group.epochs} of {protocol_epochs(group)}",
+                            len(group.runs),
+                        )
+                    )
+    if not rows:
+        return []
+    table = Table(
+        "initial-values",
+        "Liquid units from the paper's and from the library's initial values: test accuracy (%)",
+        ("task", "variant", "model", "initial values", "accuracy", "epochs", "seeds"),
+        sorted(rows, key=lambda row: tuple(map(str, row[:4]))),
+        'The paper\'s: init="paper", parametrisation="sigma-mu". The library\'s: init="balanced", '
+        'parametrisation="scaled". The optimiser and its rate are the paper\'s in both.',
+        row_headers=4,
+    )
+    return [table]
+
+
+def _has_our_defaults(group: Group) -> bool:
+    return not group.change and dict(group.spec.options) == dict(OUR_DEFAULTS)

@@ -1,0 +1,132 @@
+"""Text and tables that a report writes from its claims: the opening, the headline table, a text per section."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from lrcnet.pages.content import Cell, Table
+from lrcnet_paper.artefacts.artefact import Claim
+from lrcnet_paper.report.assemble import ArtefactSection, current_runs
+from lrcnet_paper.results.finished_run import FinishedRun
+from lrcnet_paper.results.verdict import WORDS, Word, summarise
+
+UNTESTED: Word = "not measurable here"
+
+
+def verdict_counts(sections: Sequence[ArtefactSection]) -> dict[Word, int]:
+    """Count the claims of each verdict, in the order of `WORDS`."""
+    counted: Counter[str] = Counter(claim.verdict.word for section in sections for claim in section.rendered.claims)
+    return {word: counted[word] for word in WORDS}
+
+
+def opening(sections: Sequence[ArtefactSection], runs: Sequence[FinishedRun]) -> list[str]:
+    """Write five sentences: what was compared, what holds, what is weaker or unseen, what does not hold, the rest."""
+    counts = verdict_counts(sections)
+    total, untested = sum(counts.values()), counts[UNTESTED]
+    weaker, unseen = counts["agrees, weaker"], counts["no difference seen"]
+    refuted = _titles(sections, ("contradicts",))
+    return [
+        f"This page sets {total} claims of the paper, from {sum(bool(s.rendered.claims) for s in sections)} of its "
+        f"tables and figures, beside {len(current_runs(runs))} runs of our own.",
+        f"{_count(counts['agrees'], 'claim agrees', 'claims agree')}{_in(_titles(sections, ('agrees',)))}.",
+        f"{_count(weaker, 'agrees', 'agree')} with a smaller margin than the paper's, and for {unseen} we see no "
+        f"difference{_in(_titles(sections, ('no difference seen',)))}.",
+        f"{_count(counts['contradicts'], 'is contradicted', 'are contradicted')}{_in(refuted)}.",
+        f"{_count(untested, 'could', 'could')} not be tested here{_main_reasons(sections)}.",
+    ]
+
+
+def headline_table(sections: Sequence[ArtefactSection]) -> Table:
+    """Return one row per table or figure of the paper: claim, paper, ours, verdict, how sure."""
+    return Table(
+        "headline",
+        "The paper's tables and figures",
+        ("table or figure", "claim", "paper", "ours", "verdict", "how sure"),
+        [_headline_row(section) for section in sections if section.part == "paper"],
+        "Every row has a section below. Its verdict summarises those on its claims by the rule at the end of the page.",
+    )
+
+
+def _headline_row(section: ArtefactSection) -> tuple[Cell, ...]:
+    claims = section.rendered.claims
+    if not claims:
+        drawn = "not drawn" if section.rendered.skipped else "drawn" if section.rendered.pictures else "tabulated"
+        return section.title, section.says or "no claim", None, drawn, None, None
+    verdicts = [claim.verdict for claim in claims]
+    agreeing = sum(verdict.word.startswith("agrees") for verdict in verdicts)
+    certain = [verdict.certainty.split(";")[0] for verdict in verdicts if verdict.certainty]
+    limits = list(dict.fromkeys(note for verdict in verdicts for note in verdict.conditions if _is_short(note)))
+    sure = "; ".join([*dict.fromkeys(certain), *limits[:3]]) or None
+    paper = f"{len(claims)} of {len(claims)} claims"
+    return section.title, section.says, paper, f"{agreeing} of {len(claims)} agree", summarise(verdicts), sure
+
+
+def claims_table(claims: Sequence[Claim]) -> Table:
+    """Return the claims of a section as a table."""
+    return Table(
+        "claims",
+        "Claims",
+        ("claim", "paper", "ours", "verdict", "how sure"),
+        [
+            (claim.statement, claim.paper, claim.ours, claim.verdict, claim.verdict.certainty or None)
+            for claim in claims
+        ],
+    )
+
+
+def interpretation(section: ArtefactSection) -> str:
+    """Write two or three sentences about a section from its claims; "" if it has none."""
+    claims = section.rendered.claims
+    if not claims:
+        return ""
+    by_word = {word: [claim for claim in claims if claim.verdict.word == word] for word in WORDS}
+    parts = [f"{word} {len(members)}" for word, members in by_word.items() if members]
+    sentences = [f"The paper says: {section.says} Of {_count(len(claims), 'claim', 'claims')}: {', '.join(parts)}."]
+    agreeing = by_word["agrees"] + by_word["agrees, weaker"]
+    if agreeing:
+        sentences.append(f"It holds here, for instance: {_describe(agreeing[0])}.")
+    against = by_word["contradicts"] or by_word["no difference seen"]
+    if against:
+        sentences.append(f"It does not show here: {_describe(against[0])}.")
+    elif not agreeing:
+        sentences.append(f"Nothing can be said yet{_main_reasons([section])}.")
+    warned = sum(bool(claim.verdict.warnings) for claim in claims)
+    if warned:
+        sentences.append(f"{_count(warned, 'comparison carries', 'comparisons carry')} a warning beside the verdict.")
+    return " ".join(sentences)
+
+
+def _describe(claim: Claim) -> str:
+    sure = f", {claim.verdict.certainty}" if claim.verdict.certainty else ""
+    return f"{claim.statement.rstrip('.')} (paper: {claim.paper}; ours: {claim.ours}{sure})"
+
+
+def _titles(sections: Sequence[ArtefactSection], words: Sequence[str]) -> list[str]:
+    """List the sections that have a claim with one of these verdicts."""
+    return [s.title for s in sections if any(claim.verdict.word in words for claim in s.rendered.claims)]
+
+
+def _in(titles: Sequence[str]) -> str:
+    return f" ({'; '.join(titles)})" if titles else ""
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number or 'None'} {many if number > 1 else one}"
+
+
+def _main_reasons(sections: Sequence[ArtefactSection]) -> str:
+    """Return the three most frequent reasons why claims could not be tested, with their numbers of claims."""
+    reasons = Counter(
+        reason
+        for section in sections
+        for claim in section.rendered.claims
+        # The last condition is the reason; the ones before it describe the runs.
+        if claim.verdict.word == UNTESTED
+        for reason in claim.verdict.conditions[-1:]
+    )
+    return f" ({'; '.join(f'{reason}: {count}' for reason, count in reasons.most_common(3))})" if reasons else ""
+
+
+def _is_short(note: str) -> bool:
+    return not note.startswith("opposite order") and note != "not measured"
