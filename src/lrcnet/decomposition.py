@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from lrcnet import liquid
-from lrcnet.circuit import LETTERS, STEP_LETTERS, Circuit
+from lrcnet.circuit import LETTERS, STEP_LETTERS, SYNAPTIC_LETTERS, Circuit
+from lrcnet.kernels.operators import SCAN_ARGUMENTS, with_mask
 from lrcnet.kernels.problem import Problem
 from lrcnet.solvers import advance
 from lrcnet.tracing import scan_operator
@@ -22,8 +23,8 @@ _NO_LETTERS = Circuit._make([None] * len(Circuit._fields))
 
 def scan_plainly(*flat: Any) -> tuple[Tensor, Tensor]:
     """Compute the states of lrcnet::scan from its flat arguments, but not the gates that its gradient needs."""
-    *arguments, keep = flat
-    problem = Problem.unpack(arguments)
+    *arguments, keep, mask = with_mask(flat, SCAN_ARGUMENTS)
+    problem = Problem.unpack(arguments, mask)
     switches = problem.switches
     circuit = _constrain(problem.circuit, switches.scaled)
     names = [name for name in STEP_LETTERS if getattr(circuit, name) is not None]
@@ -53,11 +54,14 @@ def scan_plainly(*flat: Any) -> tuple[Tensor, Tensor]:
 
 
 def _constrain(circuit: Circuit, scaled: bool) -> Circuit:
-    """Return the letters that a backend would compute with: in their units, and those that must be >= 0 clamped."""
-    values = []
-    for name, value in circuit._asdict().items():
+    """Return the letters that a backend would compute with: in their units, clamped at 0, and 0 without a synapse."""
+    values: dict[str, Tensor] = {}
+    for name in STEP_LETTERS:
+        value = getattr(circuit, name)
         if value is not None:
             value = value * LETTERS[name].unit if scaled else value
             value = value.clamp(min=0) if LETTERS[name].nonnegative else value
-        values.append(value)
-    return Circuit(*values)
+            if circuit.mask is not None and name in SYNAPTIC_LETTERS:
+                value = torch.where(circuit.mask, value, 0.0)
+            values[name] = value
+    return _NO_LETTERS._replace(**values)

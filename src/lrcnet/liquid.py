@@ -310,7 +310,7 @@ class LiquidParameters(Constrained):
     def values(self) -> Circuit:
         """Return the circuit as differentiable tensors, constraints applied: the values that forward computes with."""
         a, b = self.slopes_and_offsets()
-        return Circuit(a, b, *[self.letter(name) for name in _LETTERS_AFTER_B], mask=self.mask)
+        return Circuit._make([a, b, *[self.letter(name) for name in _LETTERS_AFTER_B], self.mask])
 
     def letter(self, name: str) -> Any:
         """Return one letter, constraints, unit and mask applied; None if this network does not have it.
@@ -352,8 +352,9 @@ class LiquidParameters(Constrained):
                 letters = [stored[name] for name in LETTERS] if compiling() else _all_letters(stored)
             except KeyError:  # A parameter was replaced by a tensor, as pruning and MAML do.
                 letters = [getattr(self, name) for name in LETTERS]
-            return Circuit(*letters, mask)
-        return Circuit(*self.slopes_and_offsets(), *[getattr(self, name) for name in _LETTERS_AFTER_B], mask=mask)
+            return Circuit._make([*letters, mask])
+        own = [getattr(self, name) for name in _LETTERS_AFTER_B]
+        return Circuit._make([*self.slopes_and_offsets(), *own, mask])
 
     @torch.no_grad()
     def circuit(self, *, reversal_potentials: bool = False) -> dict[str, Tensor | None]:

@@ -19,7 +19,7 @@ from lrcnet.cells.cfc_equation import (
     next_state,
     time_gate,
 )
-from lrcnet.cells.mgu_sequence import serves
+from lrcnet.cells.gated_sequence import serves
 from lrcnet.errors import one_of, positive_size
 
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from lrcnet.cells import cfc_sequence
 from lrcnet.cells.cfc_equation import ACTIVATIONS, MODES, Form, Weights, next_state
-from lrcnet.cells.mgu_sequence import serves
+from lrcnet.cells.gated_sequence import serves
 from lrcnet.errors import one_of
 from lrcnet.wirings import Wiring
 
