@@ -306,7 +306,7 @@ class LiquidParameters(Constrained):
     def values(self) -> Circuit:
         """Return the circuit as differentiable tensors, constraints applied: the values that forward computes with."""
         a, b = self.slopes_and_offsets()
-        return Circuit(a, b, *[self.letter(name) for name in _LETTERS_AFTER_B], mask=self.mask)
+        return Circuit._make([a, b, *[self.letter(name) for name in _LETTERS_AFTER_B], self.mask])
 
     def letter(self, name: str) -> Any:
         """Return one letter, constraints, unit and mask applied; None if this network does not have it.
@@ -345,8 +345,8 @@ class LiquidParameters(Constrained):
         mask = self._buffers["mask"]
         if scaled or self.parametrisation == "ab":
             letters = [stored[name] for name in LETTERS] if compiling() else _all_letters(stored)
-            return Circuit(*letters, mask)
-        return Circuit(*self.slopes_and_offsets(), *[stored[name] for name in _LETTERS_AFTER_B], mask=mask)
+            return Circuit._make([*letters, mask])
+        return Circuit._make([*self.slopes_and_offsets(), *[stored[name] for name in _LETTERS_AFTER_B], mask])
 
     @torch.no_grad()
     def circuit(self) -> dict[str, Tensor | None]:

@@ -14,7 +14,16 @@ from lrcnet.circuit import STEP_LETTERS, SYNAPTIC_LETTERS
 from lrcnet.wirings import AutoNCP, Random
 from tests.kernels.conftest import instruction_set, label, scan, step, values_and_gradients
 from tests.kernels.test_operator import arguments
-from tests.kernels.test_values import DOUBLE, FUSED, PLAIN, SOME_MODELS, check_error_law, problem, relative_error, stable
+from tests.kernels.test_values import (
+    DOUBLE,
+    FUSED,
+    PLAIN,
+    SOME_MODELS,
+    check_error_law,
+    problem,
+    relative_error,
+    stable,
+)
 from tests.kernels.transcription import MODELS, states
 
 # A list of synapses, a mask of rows (one sample, or nearly all synapses), and vectors with all kinds of remainders.

@@ -85,9 +85,7 @@ def _ncps() -> list[Measurement]:
         ltc = lrcnet.LTC(inputs, 64, wiring=ours_wired, **options)
         lrcu = lrcnet.LRCU(inputs, 64, wiring=ours_wired, **options)
         their_ltc = LTC(inputs, TheirAutoNCP(64, 8) if wired else 64, batch_first=True)
-        theirs, a, b = best_in_turn(
-            *(training_step(layer, x) for layer in (their_ltc, ltc, lrcu)), repeats=4, rounds=2
-        )
+        theirs, a, b = best_in_turn(*(training_step(layer, x) for layer in (their_ltc, ltc, lrcu)), repeats=4, rounds=2)
         kind = ", AutoNCP(64, 8)" if wired else ""
         for name, ours, least in (("LTC 64, hybrid 6", a, 8.0), ("LRCU-S 64", b, 40.0)):
             what = f"{name}{kind} ({batch}, {steps}, {inputs}), forward + backward"
