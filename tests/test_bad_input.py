@@ -5,7 +5,7 @@ import torch
 from torch.nn.utils.rnn import pack_padded_sequence
 
 import lrcnet
-from tests.collection import LAYER_NAMES, NAMES, TIMED_NAMES, make_cell, make_layer
+from tests.collection import LAYER_NAMES, MEMORY, NAMES, PAIRED, TIMED_NAMES, make_cell, make_layer
 
 
 def raises(error: type[Exception], *parts: str):
@@ -35,7 +35,7 @@ def test_layers_say_what_is_wrong_with_an_input(name: str) -> None:
 def test_layers_say_what_is_wrong_with_a_state(name: str) -> None:
     layer = make_layer(name, num_layers=2)
     x = torch.randn(5, 2, 3, dtype=torch.float64)
-    wrap = (lambda s: (s, s)) if isinstance(layer, lrcnet.LSTM) else (lambda s: s)
+    wrap = (lambda s: (s, s)) if isinstance(layer, PAIRED) else (lambda s: s)
     for shape in ((1, 2, 4), (2, 3, 4), (2, 2, 5), (2, 4)):
         with raises(ValueError, "hx", r"\(2, 2, 4\)", str(shape).replace("(", r"\(").replace(")", r"\)")):
             layer(x, wrap(torch.zeros(shape, dtype=torch.float64)))
@@ -45,7 +45,7 @@ def test_layers_say_what_is_wrong_with_a_state(name: str) -> None:
         layer(x[:, 0], wrap(torch.zeros(2, 1, 4, dtype=torch.float64)))
     with pytest.raises(TypeError, match="hx"):
         layer(x, "zeros")
-    if not isinstance(layer, lrcnet.LSTM):
+    if not isinstance(layer, PAIRED):
         with raises(TypeError, r"hx must be a tensor of shape \(2, 2, 4\), but is a tuple", "no cell state c"):
             layer(x, (torch.zeros(2, 2, 4), torch.zeros(2, 2, 4)))
 
@@ -136,7 +136,8 @@ def test_cells_say_what_is_wrong(name: str) -> None:
     with raises(ValueError, "float64", "float32"):
         cell(x.float())
     with raises(ValueError, r"h must have shape \(2, 4\)", r"\(3, 4\)"):
-        cell(x, torch.zeros(3, 4, dtype=torch.float64))
+        zeros = torch.zeros(3, 4, dtype=torch.float64)
+        cell(x, (zeros, zeros) if isinstance(cell, PAIRED) else zeros)
     if name in TIMED_NAMES:
         with raises(ValueError, r"shape \(2,\)", r"\(3,\)"):
             cell(x, dt=torch.ones(3, dtype=torch.float64))
@@ -145,7 +146,7 @@ def test_cells_say_what_is_wrong(name: str) -> None:
             cell(x, dt=1.0)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith("lstm")])
+@pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith("lstm") and name not in MEMORY])
 def test_cells_answer_an_lstms_pair_as_layers_do(name: str) -> None:
     x, h = torch.randn(2, 3, dtype=torch.float64), torch.zeros(2, 4, dtype=torch.float64)
     for pair in ((h, h), [h, h]):
@@ -153,9 +154,17 @@ def test_cells_answer_an_lstms_pair_as_layers_do(name: str) -> None:
             make_cell(name)(x, pair)
 
 
-def test_an_lstm_cell_needs_a_pair() -> None:
+@pytest.mark.parametrize("name", ["lstm", *MEMORY])
+def test_an_lstm_cell_needs_a_pair(name: str) -> None:
     with raises(TypeError, r"hx of an LSTM must be a pair \(h, c\), but is a Tensor"):
-        lrcnet.LSTMCell(3, 4)(torch.randn(2, 3), torch.zeros(2, 4))
+        make_cell(name)(torch.randn(2, 3, dtype=torch.float64), torch.zeros(2, 4, dtype=torch.float64))
+
+
+def test_mixed_memory_goes_around_cells_and_layers_of_the_library() -> None:
+    with raises(TypeError, "cell must be one of lrcnet's", "is a GRUCell"):
+        lrcnet.MixedMemoryCell(torch.nn.GRUCell(3, 4))
+    with raises(TypeError, "layer must be a layer of lrcnet", "is a GRU"):
+        lrcnet.MixedMemory(lrcnet.GRU(3, 4))
 
 
 @pytest.mark.parametrize("name", LAYER_NAMES)

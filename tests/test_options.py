@@ -16,12 +16,13 @@ import pytest
 
 import lrcnet
 from lrcnet.cells.base import NEGATIVE_DT
+from lrcnet.cells.cfc_equation import ACTIVATIONS, MODES, CfCActivation, CfCMode
 from lrcnet.constraints import CONSTRAINTS, Constraint
 from lrcnet.continuous_layer import ContinuousLayer
 from lrcnet.kernels import CHOICES
 from lrcnet.layers import LiquidLayer, ODELayer
 from lrcnet.liquid import ELASTANCES, PARAMETRISATIONS, Elastance, Parametrisation
-from lrcnet.options import BackendChoice, GatedOptions, LiquidOptions, NegativeDt, ODEOptions
+from lrcnet.options import BackendChoice, CfCOptions, GatedOptions, LiquidOptions, NegativeDt, ODEOptions
 from lrcnet.recurrent_layer import keyword_only
 from lrcnet.solvers import FIELD_SOLVERS, SOLVERS, DormandPrince, ExplicitRungeKutta, FieldSolverName, SolverName
 
@@ -34,6 +35,8 @@ def options_of(name: str) -> dict[str, Any]:
     layer = lrcnet.LAYERS[name]
     if issubclass(layer, LiquidLayer):
         return get_type_hints(LiquidOptions)
+    if issubclass(layer, lrcnet.CfC):
+        return get_type_hints(CfCOptions)
     return get_type_hints(ODEOptions if issubclass(layer, ODELayer) else GatedOptions)
 
 
@@ -86,6 +89,8 @@ def test_names_in_types_are_the_names_that_are_accepted() -> None:
     assert get_args(Elastance) == tuple(ELASTANCES)
     assert get_args(Parametrisation) == PARAMETRISATIONS
     assert get_args(Constraint) == CONSTRAINTS
+    assert get_args(CfCMode) == MODES
+    assert get_args(CfCActivation) == tuple(ACTIVATIONS)
 
 
 def good_values(annotation: Any) -> list[str]:

@@ -481,5 +481,6 @@ def test_bounds_take_numbers_of_numpy() -> None:
     assert lipschitz_bound(layer, domain, np.float32(0.5)).value == lipschitz_bound(layer, domain, 0.5).value
 
 
-def test_every_ode_layer_has_a_unit_of_time() -> None:
-    assert {name for name, layer in lrcnet.LAYERS.items() if issubclass(layer, ContinuousLayer)} == set(ODE_LAYERS)
+def test_every_layer_in_continuous_time_has_a_unit_of_time() -> None:
+    continuous = {name for name, layer in lrcnet.LAYERS.items() if issubclass(layer, ContinuousLayer)}
+    assert continuous == {*ODE_LAYERS, "cfc"}

@@ -15,6 +15,7 @@ from lrcnet.version import __version__
 if TYPE_CHECKING:
     from lrcnet.cells import (
         CELLS,
+        CfCCell,
         CTRNNCell,
         GRUCell,
         GRUODECell,
@@ -25,14 +26,21 @@ if TYPE_CHECKING:
         MGUCell,
         ResetBeforeGRUCell,
         STCCell,
+        WiredCfCCell,
     )
+    from lrcnet.cfc_layers import CfC, WiredCfC
     from lrcnet.constraints import project_
     from lrcnet.environment import info
     from lrcnet.errors import DivergenceError, DivergenceWarning, FirstGapWarning, StabilityWarning, TimeWarning
+    from lrcnet.folders import load
     from lrcnet.layers import CTRNN, GRUODE, LAYERS, LRC, LRCU, LTC, MGU, STC, ResetBeforeGRU
+    from lrcnet.liquid_ode import LiquidODE
+    from lrcnet.mixed_memory import MixedMemory, MixedMemoryCell
+    from lrcnet.models import Classifier, Forecaster, Regressor, Tagger
     from lrcnet.neural_ode import LRCField, MLPField, NeuralODE
     from lrcnet.safe_loading import safe_globals
     from lrcnet.solvers import SOLVERS
+    from lrcnet.streaming import Stream
     from lrcnet.torch_layers import GRU, LSTM
     from lrcnet.training import find_rate
 
@@ -50,9 +58,13 @@ __all__ = [
     "SOLVERS",
     "STC",
     "CTRNNCell",
+    "CfC",
+    "CfCCell",
+    "Classifier",
     "DivergenceError",
     "DivergenceWarning",
     "FirstGapWarning",
+    "Forecaster",
     "GRUCell",
     "GRUODECell",
     "LRCCell",
@@ -60,17 +72,26 @@ __all__ = [
     "LRCUCell",
     "LSTMCell",
     "LTCCell",
+    "LiquidODE",
     "MGUCell",
     "MLPField",
+    "MixedMemory",
+    "MixedMemoryCell",
     "NeuralODE",
+    "Regressor",
     "ResetBeforeGRU",
     "ResetBeforeGRUCell",
     "STCCell",
     "StabilityWarning",
+    "Stream",
+    "Tagger",
     "TimeWarning",
+    "WiredCfC",
+    "WiredCfCCell",
     "__version__",
     "find_rate",
     "info",
+    "load",
     "project_",
     "safe_globals",
 ]
@@ -79,16 +100,34 @@ __all__ = [
 _PUBLIC = {
     "cells": (
         "CELLS",
-        *("CTRNNCell", "GRUCell", "GRUODECell", "LRCCell", "LRCUCell", "LSTMCell", "LTCCell", "MGUCell", "STCCell"),
-        "ResetBeforeGRUCell",
+        *(
+            "CTRNNCell",
+            "CfCCell",
+            "GRUCell",
+            "GRUODECell",
+            "LRCCell",
+            "LRCUCell",
+            "LSTMCell",
+            "LTCCell",
+            "MGUCell",
+            "ResetBeforeGRUCell",
+            "STCCell",
+            "WiredCfCCell",
+        ),
     ),
+    "cfc_layers": ("CfC", "WiredCfC"),
     "constraints": ("project_",),
     "environment": ("info",),
     "errors": ("DivergenceError", "DivergenceWarning", "FirstGapWarning", "StabilityWarning", "TimeWarning"),
+    "folders": ("load",),
     "layers": ("CTRNN", "GRUODE", "LAYERS", "LRC", "LRCU", "LTC", "MGU", "STC", "ResetBeforeGRU"),
+    "mixed_memory": ("MixedMemory", "MixedMemoryCell"),
+    "liquid_ode": ("LiquidODE",),
+    "models": ("Classifier", "Forecaster", "Regressor", "Tagger"),
     "neural_ode": ("LRCField", "MLPField", "NeuralODE"),
     "safe_loading": ("safe_globals",),
     "solvers": ("SOLVERS",),
+    "streaming": ("Stream",),
     "torch_layers": ("GRU", "LSTM"),
     "training": ("find_rate",),
 }

@@ -11,6 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from lrcnet.errors import check_kind
+
 Constraint = Literal["clamp", "softplus"]
 CONSTRAINTS: tuple[str, ...] = get_args(Constraint)
 
@@ -74,6 +76,7 @@ def project_(module: nn.Module) -> nn.Module:
     >>> optimiser.step()
     >>> _ = lrcnet.project_(layer)
     """
+    check_kind("module", module, nn.Module, "a module")
     for part in module.modules():
         if isinstance(part, Constrained) and part.constraint == "clamp":
             for name in part.nonnegative_parameters:

@@ -1,4 +1,4 @@
-"""Sequence layers of cells that are ODEs: their unit of time, their first gap, and steps too long for a solver.
+"""Sequence layers of cells in continuous time: their unit of time, their first gap, and steps too long for a solver.
 
 Axes: T time, B batch.
 """
@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence
 
 from lrcnet.cells.base import ODECell, read_number
-from lrcnet.errors import FirstGapWarning, StabilityWarning
+from lrcnet.errors import FirstGapWarning, StabilityWarning, check_flag, describe_kind
 from lrcnet.recurrent_layer import RecurrentLayer, keyword_only
 from lrcnet.sequence import Sequences
 from lrcnet.tracing import values_are_readable
@@ -25,7 +25,7 @@ _CALLER = 7
 
 
 class ContinuousLayer(RecurrentLayer):
-    """A stack of ODE cells over time; a gap of `time_scale` is one unit of time of the cells.
+    """A stack of cells in continuous time, ODEs or CfCs; a gap of `time_scale` is one unit of time of the cells.
 
     Args:
         time_scale: the layer computes with dt / time_scale. A number, or "auto": the median gap of the first call in
@@ -50,12 +50,15 @@ class ContinuousLayer(RecurrentLayer):
     ) -> None:
         super().__init__(*arguments, time_feature=time_feature, **options)
         self._given_scale = _check_scale(time_scale)
-        self.fill_first_gap = bool(fill_first_gap)
+        self.fill_first_gap = check_flag("fill_first_gap", fill_first_gap)
+        check_flag("time_warnings", time_warnings)
         self.register_buffer("time_unit", None)
         self._reset_time_scale()
         watches = time_warnings and not self.time_feature
-        self._watches_first_gap = watches and not self.fill_first_gap
-        self._watches_steps = watches and self._first_cell.is_explicit
+        # Other cells are stable for every dt, and a gap of 0 does not make them ignore a reading.
+        ode = self._first_ode_cell
+        self._watches_first_gap = watches and not self.fill_first_gap and ode is not None
+        self._watches_steps = watches and ode is not None and ode.is_explicit
         # `step` takes its shortest path up to this size, which it compares anyway, in place of a check of its own.
         readable = self._watches_steps and not next(self.parameters()).is_meta
         self._longest_quick_step = self._find_longest_stable_step() if readable else sys.float_info.max
@@ -91,7 +94,13 @@ class ContinuousLayer(RecurrentLayer):
         >>> layer.calibrate_time(torch.tensor([[0.0, 3600.0, 1800.0, 7200.0]]))
         3600.0
         """
-        gaps = dt.data if isinstance(dt, PackedSequence) else torch.as_tensor(dt)
+        try:
+            gaps = dt.data if isinstance(dt, PackedSequence) else torch.as_tensor(dt)
+            gaps = gaps if gaps.is_floating_point() else gaps.double()
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise TypeError(
+                f"dt must be numbers, but is {describe_kind(dt)}; pass the gaps between readings"
+            ) from error
         gaps = gaps[(gaps > 0) & gaps.isfinite()]
         if not gaps.numel():
             raise ValueError(
@@ -173,10 +182,9 @@ class ContinuousLayer(RecurrentLayer):
         )
 
     @property
-    def _first_cell(self) -> ODECell:
+    def _first_ode_cell(self) -> ODECell | None:
         cell = self.cells[0]
-        assert isinstance(cell, ODECell)
-        return cell
+        return cell if isinstance(cell, ODECell) else None
 
     def _find_longest_stable_step(self) -> float:
         """Return the longest step, in units of time, that no cell's solver overshoots; infinite if there is none."""
@@ -204,7 +212,8 @@ class ContinuousLayer(RecurrentLayer):
                 )
 
     def _describe_long_step(self, longest: float, limit: float) -> str:
-        cell = self._first_cell
+        cell = self._first_ode_cell
+        assert cell is not None
         scale = f"a time_scale of {float(self.time_scale) * longest / limit:.2g} or more"
         if self.time_unit is None:
             scale = f"time_scale='auto' (the median gap) or {scale}"
@@ -232,11 +241,13 @@ class ContinuousLayer(RecurrentLayer):
 
 def _check_scale(given: object) -> float | str:
     """Return a time scale if it is "auto" or a number above 0."""
-    if given == AUTO:
+    if isinstance(given, str) and given == AUTO:
         return AUTO
     number = read_number(given)
     if number is None:
-        raise TypeError(f"time_scale must be a number above 0 or 'auto', but is {given!r}; pass one of these")
+        raise TypeError(
+            f"time_scale must be a number above 0 or 'auto', but is {describe_kind(given)}; pass one of these"
+        )
     if not 0 < number < math.inf:
         raise ValueError(
             f"time_scale must be a finite number above 0, but is {given}; pass the length of a typical gap"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # Commands import this file, and `lrcnet --help` does not wait for torch.
@@ -38,6 +40,10 @@ class InputRangeWarning(UserWarning):
     """The inputs of a liquid layer are so far outside the range of its synapses that nearly all are saturated."""
 
 
+class UnreachableNeuronWarning(UserWarning):
+    """A motor neuron of a wiring is not connected with any input, so that its output never depends on one."""
+
+
 def one_of(what: str, given: str, valid: Iterable[str]) -> str:
     """Return `given` if it is one of the valid names.
 
@@ -45,7 +51,7 @@ def one_of(what: str, given: str, valid: Iterable[str]) -> str:
         ValueError: if it is not; the message lists the valid names.
     """
     names = tuple(valid)
-    if given not in names:
+    if not isinstance(given, str) or given not in names:
         raise ValueError(f"{what} must be one of {', '.join(names)}, but is {given!r}; choose one of these")
     return given
 
@@ -62,6 +68,75 @@ def positive_size(what: str, given: int, least: int = 1) -> int:
     if given < least:
         raise ValueError(f"{what} must be at least {least}, but is {given}; pass a larger one")
     return given
+
+
+def check_flag(what: str, given: object) -> bool:
+    """Return `given` if it is True or False.
+
+    Raises:
+        TypeError: if it is anything else, such as a tensor or a number.
+    """
+    if not isinstance(given, bool):
+        raise TypeError(f"{what} must be True or False, but is {describe_kind(given)}; pass one of them")
+    return given
+
+
+def check_kind(what: str, given: object, kind: type | tuple[type, ...], name: str) -> None:
+    """Raise a TypeError unless an argument is of a type, which the message calls `name`."""
+    if not isinstance(given, kind):
+        raise TypeError(f"{what} must be {name}, but is {describe_kind(given)}; pass one")
+
+
+def check_placement(device: object, dtype: object) -> None:
+    """Raise unless a device and a dtype are None or what torch takes as such.
+
+    Raises:
+        TypeError: for anything else.
+        ValueError: for a device that this machine does not have, or a dtype that no network computes in.
+    """
+    import torch
+
+    if dtype is not None and not isinstance(dtype, torch.dtype):
+        raise TypeError(f"dtype must be None or a torch.dtype, but is {describe_kind(dtype)}; pass e.g. torch.float32")
+    if dtype is not None and not dtype.is_floating_point:
+        raise ValueError(f"dtype must be a floating-point type, but is {dtype}; pass torch.float32 or torch.float64")
+    if device is None or isinstance(device, torch.device):
+        return
+    if isinstance(device, bool) or not isinstance(device, str | int):
+        raise TypeError(f"device must be None or a device, but is {describe_kind(device)}; pass e.g. 'cpu'")
+    try:
+        torch.device(device)
+    except RuntimeError as error:
+        reason = str(error).splitlines()[0]
+        raise ValueError(
+            f"device must be one that torch knows here, but is {device!r} ({reason}); pass e.g. 'cpu'"
+        ) from error
+
+
+def describe_kind(given: object) -> str:
+    """Return a short description of a value for a message: numbers and texts as they are, others by their type."""
+    if given is None or isinstance(given, bool | int | float | str):
+        return repr(given)
+    return f"a {type(given).__name__}"
+
+
+def check_target(path: str | os.PathLike[str]) -> Path:
+    """Return the path of a file that is to be written, before the work that fills it begins.
+
+    Raises:
+        ValueError: if it is a folder, or a part of it is a file.
+        PermissionError: if it cannot be written.
+    """
+    check_kind("the file to write", path, (str, os.PathLike), "a path")
+    target = Path(path)
+    if target.is_dir():
+        raise ValueError(f"the file to write must not be a folder, but {target} is one; add a file name")
+    nearest = target if target.exists() else next(folder for folder in target.absolute().parents if folder.exists())
+    if nearest != target and not nearest.is_dir():
+        raise ValueError(f"the file to write must lie in a folder, but {nearest} is a file; choose another place")
+    if not os.access(nearest, os.W_OK):
+        raise PermissionError(f"the file to write must be writable, but {nearest} is not; choose another place")
+    return target
 
 
 def is_bad_dt(value: float, check_sign: bool) -> bool:

@@ -18,11 +18,14 @@ from lrcnet.calibration import calibrate_cells, set_learnable
 from lrcnet.cells import CTRNNCell, GRUODECell, LRCCell, LRCUCell, LTCCell, MGUCell, ResetBeforeGRUCell, STCCell
 from lrcnet.cells.gated import with_time
 from lrcnet.cells.liquid import LiquidCell
+from lrcnet.cfc_layers import CfC
 from lrcnet.continuous_layer import ContinuousLayer
+from lrcnet.errors import check_flag, positive_size
 from lrcnet.options import GatedOptions, LiquidOptions, ODEOptions
 from lrcnet.recurrent_layer import RecurrentLayer
-from lrcnet.sequence import Sequences, under_autocast
+from lrcnet.sequence import Sequences
 from lrcnet.torch_layers import GRU, LSTM
+from lrcnet.wired_layer import WiredLayer
 
 __all__ = [
     "CTRNN",
@@ -33,6 +36,7 @@ __all__ = [
     "LTC",
     "MGU",
     "STC",
+    "CfC",
     "GatedLayer",
     "LiquidLayer",
     "ODELayer",
@@ -40,8 +44,11 @@ __all__ = [
     "ResetBeforeGRU",
 ]
 
+# Looked up once: `step` asks at every reading of a stream.
+_is_autocast_enabled = torch.is_autocast_enabled
 
-class LiquidLayer(ContinuousLayer):
+
+class LiquidLayer(WiredLayer):
     """A layer of liquid cells; their values can be read and loaded in the paper's letters."""
 
     _parameters_checked: bool = False
@@ -52,7 +59,7 @@ class LiquidLayer(ContinuousLayer):
         def __init__(
             self,
             input_size: int,
-            hidden_size: int,
+            hidden_size: int | None = None,
             num_layers: int = 1,
             bias: bool = True,
             batch_first: bool = False,
@@ -63,14 +70,18 @@ class LiquidLayer(ContinuousLayer):
             **options: Unpack[LiquidOptions],
         ) -> None: ...
 
-    def circuit(self, layer: int = 0, reverse: bool = False) -> dict[str, Tensor | None]:
+    def circuit(
+        self, layer: int = 0, reverse: bool = False, *, reversal_potentials: bool = False
+    ) -> dict[str, Tensor | None]:
         """Copy the values that one layer and direction computes with, constraints applied; see `lrcnet.liquid.Circuit`.
+
+        With reversal_potentials they have e = k e_l / g in place of k; `load_circuit` takes either.
 
         >>> circuit = lrcnet.LRCU(3, 5).circuit()
         >>> circuit["g"].shape, bool((circuit["g"] >= 0).all())
         (torch.Size([8, 5]), True)
         """
-        return self._cell(layer, reverse).circuit()
+        return self._cell(layer, reverse).circuit(reversal_potentials=reversal_potentials)
 
     def load_circuit(self, circuit: Mapping[str, Tensor | None], layer: int = 0, reverse: bool = False) -> None:
         """Load a circuit, whichever parametrisation it came from; the inverse of `circuit`."""
@@ -176,14 +187,12 @@ class LiquidLayer(ContinuousLayer):
             len(cells._modules) != 1
             or not (batched or len(shape) == 1)
             or shape[-1] != self.input_size
-            or not (state is None or (state.shape == expected and state.dtype is x.dtype and state.is_cpu))
-            or under_autocast(x)
+            or not (state is None or (isinstance(state, Tensor) and state.shape == expected))
+            or _is_autocast_enabled("cpu")
         ):
             return None
+        # The backend checks dtypes and devices: those of the state and of the parameters must be those of x.
         cell = cells._modules["0"]
-        k = cell._parameters["k"]
-        if k.dtype is not x.dtype or not k.is_cpu:
-            return None
         size = 1.0
         if dt is not None:
             if not isinstance(dt, float):
@@ -203,7 +212,9 @@ class LiquidLayer(ContinuousLayer):
         return None if new is None else (cell.read_out(new[0]), new)
 
     def _cell(self, layer: int, reverse: bool) -> LiquidCell:
-        if not 0 <= layer < self.num_layers:
+        positive_size("layer", layer, least=0)
+        check_flag("reverse", reverse)
+        if layer >= self.num_layers:
             raise ValueError(f"layer must be from 0 to {self.num_layers - 1}, but is {layer}")
         if reverse and not self.bidirectional:
             raise ValueError("reverse=True needs a bidirectional layer, but this one is not; leave reverse out")
@@ -344,5 +355,6 @@ LAYERS: dict[str, type[RecurrentLayer] | type[LSTM] | type[GRU]] = {
     "gru-reset-before": ResetBeforeGRU,
     "ctrnn": CTRNN,
     "gru-ode": GRUODE,
+    "cfc": CfC,
 }
 """Every sequence layer by name."""

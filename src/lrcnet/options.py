@@ -6,12 +6,14 @@ A layer passes its options on to its cells, whose constructors are the specifica
 the valid ones.
 """
 
-from typing import Literal, TypedDict
+from typing import Literal, Required, TypedDict
 
+from lrcnet.cells.cfc_equation import CfCActivation, CfCMode
 from lrcnet.constraints import Constraint
 from lrcnet.initial_values import Init
 from lrcnet.liquid import Elastance, Parametrisation
 from lrcnet.solvers import SolverName
+from lrcnet.wirings import Wiring
 
 BackendChoice = Literal["auto", "fused", "reference"]
 NegativeDt = Literal["error", "clamp", "allow"]
@@ -48,7 +50,36 @@ class LiquidOptions(TypedDict, total=False):
     parametrisation: Parametrisation
     constraint: Constraint
     init: Init
+    wiring: Wiring | None
     backend: BackendChoice
+    time_scale: TimeScale
+    time_feature: bool
+    fill_first_gap: bool
+    time_warnings: bool
+
+
+class CfCOptions(TypedDict, total=False):
+    """Options of CfC; see `CfCCell` and, for time, `ContinuousLayer`."""
+
+    mode: CfCMode
+    backbone_units: int
+    backbone_layers: int
+    backbone_dropout: float
+    activation: CfCActivation
+    negative_dt: NegativeDt
+    time_scale: TimeScale
+    time_feature: bool
+    fill_first_gap: bool
+    time_warnings: bool
+
+
+class WiredCfCOptions(TypedDict, total=False):
+    """Options of WiredCfC; see `WiredCfCCell` and, for time, `ContinuousLayer`."""
+
+    wiring: Required[Wiring]
+    mode: CfCMode
+    dense_gates: bool
+    negative_dt: NegativeDt
     time_scale: TimeScale
     time_feature: bool
     fill_first_gap: bool

@@ -46,6 +46,10 @@ class _Steps(NamedTuple):
     inner: tuple[Tensor, Tensor] | None
 
 
+# The time that fields are given which do not depend on it: a tensor, as elsewhere.
+_NO_TIME = torch.zeros(())
+
+
 def roll_out(solver: str, field: VectorField, y0: Tensor, t: Tensor, **tolerances: float) -> Tensor:
     """Return the same states (N, B, d) as `solve` for dy/dt = field(y), from y0 (B, d) at increasing times t (N,).
 
@@ -68,7 +72,7 @@ def _slopes_and_jacobians(field: VectorField, points: Tensor) -> tuple[Tensor, T
     size = points.shape[-1]
     # One copy of all points per row of the Jacobian: one pass over many points is faster than several over few.
     copies = points.expand(size, *points.shape).contiguous().requires_grad_()
-    slopes = field(0.0, copies.flatten(0, -2)).view_as(copies)
+    slopes = field(_NO_TIME, copies.flatten(0, -2)).view_as(copies)
     units = torch.eye(size, dtype=points.dtype, device=points.device)
     units = units.view(size, *[1] * (points.dim() - 1), size).expand_as(copies)
     # A constant field does not depend on the points; `materialize_grads` then gives zeros.
@@ -86,7 +90,7 @@ class _RecordingField:
 
     def __call__(self, t: Any, y: Tensor) -> Tensor:
         self.points.append(y)
-        return self.field(0.0, y)
+        return self.field(_NO_TIME, y)
 
     def callback_accept_step(self, start: Tensor, y: Tensor, size: Tensor) -> None:
         # The slope at y is the last slope of the previous step, so this step evaluated only its later stages.
@@ -102,7 +106,7 @@ class _RecordingField:
         starts, sizes, points = (torch.stack(column) for column in zip(*self.accepted, strict=True))
         times = t[1:].to(starts.dtype)
         # A time belongs to the first step that ends at or after it, as in torchdiffeq.
-        step = torch.searchsorted(starts + sizes, times).clamp(max=len(starts) - 1)
+        step = torch.searchsorted(starts + sizes, times.contiguous()).clamp(max=len(starts) - 1)
         weights = sizes[step, None] * dense_weights((times - starts[step]) / sizes[step])
         dtype = points.dtype
         return points, _Steps(DORMAND_PRINCE, sizes.to(dtype), (step, weights.to(dtype)))

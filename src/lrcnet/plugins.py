@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal
 
-Group = Literal["lrcnet.commands", "lrcnet.benchmarks", "lrcnet.readers"]
+Group = Literal["lrcnet.commands", "lrcnet.benchmarks", "lrcnet.readers", "lrcnet.tasks"]
 
 
 def find_entry_points(group: Group) -> dict[str, EntryPoint]:

@@ -14,9 +14,11 @@ from torch.nn.utils.rnn import PackedSequence
 
 from lrcnet.cells.base import Cell
 from lrcnet.cells.gated import no_time, with_time
-from lrcnet.errors import positive_size
+from lrcnet.errors import check_flag, check_placement, positive_size
+from lrcnet.saving import Saveable
 from lrcnet.sequence import (
     Dt,
+    Layout,
     Sequences,
     as_sequence,
     cast_to,
@@ -37,7 +39,7 @@ def keyword_only(function: Callable[..., Any]) -> dict[str, inspect.Parameter]:
     return {name: p for name, p in parameters.items() if p.kind is inspect.Parameter.KEYWORD_ONLY}
 
 
-class RecurrentLayer(Unscriptable, nn.Module):
+class RecurrentLayer(Saveable, Unscriptable, nn.Module):
     """A stack of cells over time, with torch.nn.GRU's interface.
 
     Args:
@@ -56,7 +58,9 @@ class RecurrentLayer(Unscriptable, nn.Module):
         super().__init_subclass__(**kwargs)
         if "cell_type" in cls.__dict__:
             cls.mode = cls.__name__
-            own = inspect.signature(RecurrentLayer.__init__).parameters
+            own = dict(inspect.signature(RecurrentLayer.__init__).parameters)
+            # With a wiring, hidden_size is optional.
+            own = {**own, "hidden_size": inspect.signature(cls.cell_type.__init__).parameters["hidden_size"]}
             shown = [p for name, p in own.items() if name not in ("self", "options")]
             cls.__signature__ = inspect.Signature([*shown, *cls.options().values()])  # type: ignore[attr-defined]
 
@@ -87,19 +91,28 @@ class RecurrentLayer(Unscriptable, nn.Module):
         self.input_size = positive_size("input_size", input_size)
         self.hidden_size = positive_size("hidden_size", hidden_size)
         self.num_layers = positive_size("num_layers", num_layers)
+        check_placement(device, dtype)
+        for name, flag in (("bias", bias), ("batch_first", batch_first), ("bidirectional", bidirectional)):
+            check_flag(name, flag)
         self.bias = bias
         self.batch_first = batch_first
         self.dropout = check_dropout(dropout, num_layers)
         self.bidirectional = bidirectional
-        self.proj_size = 0
-        self.time_feature = bool(options.pop("time_feature", False))
+        self.time_feature = check_flag("time_feature", options.pop("time_feature", False))
         directions = 2 if bidirectional else 1
-        sizes = [input_size + self.time_feature] + [hidden_size * directions] * (num_layers - 1)
-        self.cells = nn.ModuleList(
-            self.cell_type(size, hidden_size, bias, device, dtype, **options)
-            for size in sizes
-            for _ in range(directions)
-        )
+        self.cells = nn.ModuleList()
+        size = input_size + self.time_feature
+        for layer in range(num_layers):
+            own = self._cell_options(options, layer, size)
+            cells = [self.cell_type(size, hidden_size, bias, device, dtype, **own) for _ in range(directions)]
+            self.cells.extend(cells)
+            size = cells[0].output_size * directions
+        # As of an LSTM with a projection: the features of one direction's output, or 0 if they are the states.
+        self.proj_size = 0 if size == hidden_size * directions else size // directions
+
+    def _cell_options(self, options: dict[str, Any], layer: int, size: int) -> dict[str, Any]:
+        """Return the options of the cells of one layer, whose input has `size` features; a hook."""
+        return options
 
     def forward(
         self, input: Tensor | PackedSequence, hx: Tensor | None = None, *, dt: Dt = None
@@ -114,7 +127,8 @@ class RecurrentLayer(Unscriptable, nn.Module):
                 order.
 
         Returns:
-            The output (T, B, D*m) in the layout of the input, and the last states (L*D, B, m).
+            The output (T, B, D*m) in the layout of the input, and the last states (L*D, B, m). With a wiring, the
+            output has the motor neurons only, D times `proj_size` features if that is not 0.
         """
         like = next(self.parameters())
         if under_autocast(like):
@@ -139,6 +153,26 @@ class RecurrentLayer(Unscriptable, nn.Module):
     def _run(
         self, input: Tensor | PackedSequence, hx: Tensor | None, dt: Dt, like: Tensor
     ) -> tuple[Tensor | PackedSequence, Tensor]:
+        sequences, layout = self.read(input, dt, like)
+        states = initial_state(self, "hx", hx, sequences.x, layout)
+        sequences = self.prepare(sequences, states, given=dt is not None, first=hx is None)
+        last: list[Tensor] = []
+
+        def scan(index: int, run: Sequences) -> Tensor:
+            cell, start = self.cells[index], states[index]
+            assert isinstance(cell, Cell)
+            trajectory = cell.scan(run.x, start, run.dt, batch_major=self.batch_first)
+            last.append(run.last_state(trajectory, start))
+            return trajectory
+
+        output = self.run_stack(sequences, scan)
+        return layout.restore(output, sequences.lengths), layout.restore_state(torch.stack(last))
+
+    def read(self, input: Tensor | PackedSequence, dt: Dt, like: Tensor) -> tuple[Sequences, Layout]:
+        """Return the caller's input and dt as time-major sequences, checked against a parameter of this layer.
+
+        `read`, `prepare` and `run_stack` are the parts of a call, for wrappers with states of another form.
+        """
         if like.dtype not in (torch.float32, torch.float64):
             raise ValueError(
                 f"{self.mode} computes in float32 or float64, but its parameters are {like.dtype}; convert the layer "
@@ -146,7 +180,7 @@ class RecurrentLayer(Unscriptable, nn.Module):
             )
         if dt is not None and not (self.time_feature or self.cell_type.takes_dt):
             raise ValueError(no_time(self.mode))
-        sequences, layout = read_input(
+        return read_input(
             self.mode,
             input,
             dt,
@@ -155,12 +189,13 @@ class RecurrentLayer(Unscriptable, nn.Module):
             batch_first=self.batch_first,
             negative=self.negative_dt,
         )
-        states = initial_state(self, "hx", hx, sequences.x, layout)
-        sequences = self._prepare_time(sequences, given=dt is not None, first=hx is None)
+
+    def prepare(self, sequences: Sequences, states: Tensor, *, given: bool, first: bool) -> Sequences:
+        """Return the sequences with dt as the cells take it, after the checks of a first call; see `_prepare_time`."""
+        sequences = self._prepare_time(sequences, given=given, first=first)
         if not compiling():
             self._check_first_call(sequences, states)
-        output, last = self._stack(sequences, states)
-        return layout.restore(output, sequences.lengths), layout.restore_state(last)
+        return sequences
 
     def _prepare_time(self, sequences: Sequences, *, given: bool, first: bool) -> Sequences:
         """Return the sequences with dt as the cells take it; a hook for layers with a unit of time.
@@ -177,26 +212,27 @@ class RecurrentLayer(Unscriptable, nn.Module):
     def _check_first_call(self, sequences: Sequences, states: Tensor) -> None:
         """Look for silent faults before the first run; a hook for layers that know some. Never called by a compiler."""
 
-    def _stack(self, sequences: Sequences, states: Tensor) -> tuple[Tensor, Tensor]:
-        """Run all layers and directions over time-major sequences: output (T, B, D*m), last states (L*D, B, m)."""
-        last: list[Tensor] = []
-        x, lengths = sequences.x, sequences.lengths
+    def run_stack(self, sequences: Sequences, scan: Callable[[int, Sequences], Tensor]) -> Tensor:
+        """Run all layers and directions over time-major sequences and return the output (T, B, features).
+
+        Args:
+            scan: the states (T, B, m) of the cell of an index over sequences in its own direction; called in the order
+                of the states.
+        """
+        x, lengths, index = sequences.x, sequences.lengths, 0
         for layer in range(self.num_layers):
             if layer and self.dropout and self.training:
                 x = nn.functional.dropout(x, self.dropout)
             forward = Sequences(x, sequences.dt, lengths)
             outputs = []
             for reverse in range(2 if self.bidirectional else 1):
-                index = len(last)
-                cell, start = self.cells[index], states[index]
+                cell = self.cells[index]
                 assert isinstance(cell, Cell)
-                run = forward.reverse() if reverse else forward
-                trajectory = cell.scan(run.x, start, run.dt, batch_major=self.batch_first)
-                last.append(run.last_state(trajectory, start))
-                output = cell.read_out(trajectory)
+                output = cell.read_out(scan(index, forward.reverse() if reverse else forward))
                 outputs.append(forward.flip(output) if reverse else output)
+                index += 1
             x = torch.cat(outputs, -1) if self.bidirectional else outputs[0]
-        return x, torch.stack(last)
+        return x
 
     def step(self, x: Tensor, state: Tensor | None = None, dt: float | Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Advance by one reading, for streams.

@@ -150,8 +150,11 @@ def _read_packed(
             )
         check_like(owner, "dt", dt.data, like)
         step, _ = pad_packed_sequence(PackedSequence(dt.data, dt.batch_sizes))
-        if dt.unsorted_indices is not None and given.sorted_indices is not None:
-            step = step.index_select(1, dt.unsorted_indices).index_select(1, given.sorted_indices)
+        # Each may have been sorted on its own, or not at all: torch sorts equal lengths in no particular order.
+        if dt.unsorted_indices is not None:
+            step = step.index_select(1, dt.unsorted_indices)
+        if given.sorted_indices is not None:
+            step = step.index_select(1, given.sorted_indices)
     else:
         step = _read_dt(owner, dt, (batch, steps) if batch_first else (steps, batch), like, negative)
         if isinstance(step, Tensor):
@@ -171,6 +174,8 @@ def _read_packed(
 
 def _check_features(owner: str, x: Tensor, features: int, like: Tensor) -> None:
     check_like(owner, "the input", x, like)
+    if x.is_sparse:
+        raise ValueError(f"{owner} expects a dense input, but it is sparse; call to_dense() on it")
     if x.shape[-1] != features:
         raise ValueError(
             f"{owner} expects {features} features in the last dimension of its input, but it has {x.shape[-1]} (shape "

@@ -162,8 +162,8 @@ class DormandPrince:
     relative_tolerance: float = 1e-7
     absolute_tolerance: float = 1e-9
 
-    def solve(self, field: VectorField, y: Tensor, t: Tensor) -> Tensor:
-        """Return the states (N, *y.shape) at the increasing times t (N,)."""
+    def solve(self, field: VectorField, y: Tensor, t: Tensor, remedy: str) -> Tensor:
+        """Return the states (N, *y.shape) at the increasing times t (N,); `remedy` ends the message of a failure."""
         try:
             from torchdiffeq import odeint
         except ImportError as error:
@@ -177,8 +177,8 @@ class DormandPrince:
             )
         except AssertionError as error:
             raise DivergenceError(
-                f"the adaptive solver could not go on ({error}); the trajectory diverges or is too stiff for it: use "
-                "solver='hybrid' or 'exponential', or smaller steps"
+                f"the adaptive solver could not go on ({error}); the trajectory diverges or is too stiff for it: "
+                f"{remedy}"
             ) from error
         return states
 
@@ -192,7 +192,12 @@ class DormandPrince:
         finite = field(0.0, h).isfinite().all(-1, keepdim=True)
         start = torch.where(finite, h, torch.zeros_like(h))
         unit = torch.tensor([0.0, 1.0], dtype=h.dtype, device=h.device)
-        end = self.solve(lambda t, y: torch.where(finite, d * field(t, y), torch.zeros_like(y)), start, unit)[-1]
+        end = self.solve(
+            lambda t, y: torch.where(finite, d * field(t, y), torch.zeros_like(y)),
+            start,
+            unit,
+            "use solver='hybrid' or 'exponential', or smaller steps",
+        )[-1]
         return torch.where(finite, end, torch.full_like(end, torch.nan))
 
 
@@ -227,19 +232,38 @@ def advance(solver: str, split: SplitField, h: Tensor, dt: StepSize, unfolds: in
 def solve(
     solver: str, field: VectorField, y0: Tensor, t: Tensor, *, relative_tolerance: float, absolute_tolerance: float
 ) -> Tensor:
-    """Solve dy/dt = field(t, y) from y0; returns the states (N, *y0.shape) at the times t (N,).
+    """Solve dy/dt = field(t, y) from y0 (B, d); returns the states (N, B, d) at the times t, (N,) or (N, B).
 
-    A fixed-step solver takes one step per interval of t.
+    A fixed-step solver takes one step per interval of t. The field is given the time as a tensor: a single number for
+    t (N,), or (B, 1) for t (N, B).
 
     Raises:
         ValueError: for a solver that needs the split form, or an unknown solver.
     """
     method = SOLVERS[one_of("the solver of a vector field", solver, FIELD_SOLVERS)]
     if isinstance(method, DormandPrince):
-        return DormandPrince(5, relative_tolerance, absolute_tolerance).solve(field, y0, t)
+        adaptive = DormandPrince(5, relative_tolerance, absolute_tolerance)
+        return adaptive.solve(field, y0, t, _REMEDY) if t.dim() == 1 else _solve_intervals(adaptive, field, y0, t)
     assert isinstance(method, ExplicitRungeKutta)  # every other row of FIELD_SOLVERS
     states = [y0]
-    steps = t.diff().tolist()
-    for time, step in zip(t.tolist(), steps, strict=False):
+    each = t.dim() == 2
+    steps: list[Any] = list(t.diff(dim=0).unsqueeze(-1).unbind()) if each else t.diff().tolist()
+    for time, step in zip((t.unsqueeze(-1) if each else t).unbind(), steps, strict=False):
         states.append(method.field_step(field, time, states[-1], step))
+    return torch.stack(states)
+
+
+_REMEDY = "use a fixed-step solver such as 'rk4' with substeps, or larger tolerances"
+
+
+def _solve_intervals(method: DormandPrince, field: VectorField, y0: Tensor, t: Tensor) -> Tensor:
+    """Solve from one row of the times t (N, B) to the next, every sample at its own pace: dy/ds = d f over [0, 1]."""
+    states = [y0]
+    unit = torch.tensor([0.0, 1.0], dtype=t.dtype, device=t.device)
+    for start, length in zip(t.unsqueeze(-1).unbind(), t.diff(dim=0).unsqueeze(-1).unbind(), strict=False):
+
+        def scaled(s: Tensor, y: Tensor, start: Tensor = start, length: Tensor = length) -> Tensor:
+            return length * field(start + s * length, y)
+
+        states.append(method.solve(scaled, states[-1], unit, _REMEDY)[-1])
     return torch.stack(states)

@@ -5,13 +5,15 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
 from lrcnet.cells.gated import check_pair, no_time, reset_torch_rnn, with_time
+from lrcnet.errors import check_flag, check_placement, positive_size
+from lrcnet.saving import Saveable
 from lrcnet.sequence import Dt, as_sequence, cast_to, check_dropout, initial_state, read_input, under_autocast
 from lrcnet.tracing import Unscriptable
 
 State = Tensor | tuple[Tensor, Tensor]
 
 
-class _TimedLayer(Unscriptable, nn.Module):
+class _TimedLayer(Saveable, Unscriptable, nn.Module):
     """The additions to torch's LSTM and GRU: dt as an input column, streaming, empty sequences, initial values."""
 
     mode: str
@@ -34,7 +36,12 @@ class _TimedLayer(Unscriptable, nn.Module):
         *,
         time_feature: bool = False,
     ) -> None:
-        self.time_feature = time_feature
+        for name, size in (("input_size", input_size), ("hidden_size", hidden_size), ("num_layers", num_layers)):
+            positive_size(name, size)
+        for name, flag in (("bias", bias), ("batch_first", batch_first), ("bidirectional", bidirectional)):
+            check_flag(name, flag)
+        check_placement(device, dtype)
+        self.time_feature = check_flag("time_feature", time_feature)
         check_dropout(dropout, num_layers=2)  # torch warns about dropout with one layer itself
         super().__init__(
             input_size + time_feature,

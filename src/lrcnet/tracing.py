@@ -4,6 +4,7 @@ Every use of a name that torch does not document stands here, with a test in tes
 a new version of torch is noticed and fixed in one place.
 """
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -27,6 +28,38 @@ class Unscriptable:
             f"torch.jit.script cannot compile {type(self).__name__}, whose step is chosen at run time; use "
             "torch.compile or torch.export instead, which torch recommends in its place"
         )
+
+
+def is_unknown(size: int) -> bool:
+    """Return whether torch.export traces with a size of an axis that it does not know."""
+    return torch.compiler.is_exporting() and not isinstance(size, int)
+
+
+def scan_operator(
+    step: Callable[..., Tensor], h: Tensor, sequences: Sequence[Tensor], constants: Sequence[Tensor]
+) -> Tensor:
+    """Run h <- step(h, *elements, *constants) along the first axis of some sequences; return all h (T, ...).
+
+    This is torch's higher-order operator: a tracer sees one node with the step as its body, whatever T is.
+    """
+
+    def body(h: Tensor, *others: Tensor) -> tuple[Tensor, Tensor]:
+        new = step(h, *others)
+        # The body of the operator must not return the same tensor twice.
+        return new, new.clone()
+
+    _, states = torch.ops.higher_order.scan(body, [h], list(sequences), additional_inputs=tuple(constants))
+    return states  # type: ignore[no-any-return]
+
+
+def register_decomposition(operator: Any, function: Callable[..., Any]) -> None:
+    """Tell exporters how to express an operator by others; torch.onnx.export looks here, torch.export does not.
+
+    Fake tensors would take the decomposition too, to find out shapes, unless the operator is listed as one that has a
+    function for that; its own one (torch.library.register_fake) then serves.
+    """
+    torch._decomp.register_decomposition([operator])(function)
+    torch._decomp.meta_table[operator] = function
 
 
 def transform_active() -> bool:
@@ -67,6 +100,17 @@ def dispatcher_needed() -> bool:
 def are_ordinary(*tensors: Tensor | None) -> bool:
     """Return whether all are plain tensors or parameters (or None), not subclasses with a behaviour of their own."""
     return _ORDINARY.issuperset(map(type, tensors))
+
+
+def resolve(tensor: Tensor) -> Tensor:
+    """Return a tensor whose memory holds its numbers, without a pending negation and not merely known to be zero.
+
+    torch negates lazily (the imaginary part of a conjugate) and keeps gradients of zero without memory. Its own
+    operators never see either, but they do not stop anyone who reads the memory.
+    """
+    if tensor.is_neg():
+        return tensor.resolve_neg()
+    return tensor.clone() if tensor._is_zerotensor() else tensor
 
 
 def values_are_readable(*tensors: Tensor) -> bool:

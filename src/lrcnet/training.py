@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.rnn import PackedSequence
 
-from lrcnet.errors import DivergenceError, positive_size
+from lrcnet.errors import DivergenceError, check_kind, positive_size
 
 LossOfBatch = Callable[[nn.Module, Any], Tensor]
 Criterion = Callable[[Tensor, Tensor], Tensor]
@@ -140,6 +140,8 @@ def find_rate(
     >>> 1e-3 < sweep.suggestion < 1
     True
     """
+    for name, rate in (("low", low), ("high", high)):
+        check_kind(name, rate, (int, float), "a number")
     if not 0 < low < high < math.inf:
         raise ValueError(f"low must be above 0 and below high, but low is {low:g} and high is {high:g}; swap or change")
     positive_size("steps", steps, least=FEWEST_STEPS)

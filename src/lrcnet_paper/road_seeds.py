@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from lrcnet.errors import positive_size
+
 _BLOCK, _SMALL_BLOCK = 10**7, 10**6
 _ANALYSIS = 2 * _BLOCK
 
@@ -53,7 +55,7 @@ def first_seeds(seeds: range, count: int) -> range:
     >>> first_seeds(VALIDATION, 2)
     range(10000000, 10000002)
     """
-    if count > len(seeds):
+    if positive_size("count", count, least=0) > len(seeds):
         raise ValueError(f"count must be at most {len(seeds)}, the size of this range of roads, but is {count}")
     return seeds[:count]
 

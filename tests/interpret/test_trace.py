@@ -21,6 +21,7 @@ HAVE = {
     "ResetBeforeGRU": {"update", "reset", "candidate", "time_constant"},
     "CTRNN": {"decay", "drive", "time_constant"},
     "GRUODE": {"decay", "drive", "time_constant"},
+    "CfC": {"update", "start", "end", "time_constant"},
     "LSTM": {"forget", "update", "candidate", "output_gate", "memory", "time_constant"},
     "GRU": {"update", "reset", "candidate", "time_constant"},
 }

@@ -1,8 +1,10 @@
 """Timing for the benchmarks: the sides of a comparison take turns in one run, so a busy machine slows all alike."""
 
 import platform
+import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -56,6 +58,29 @@ def best_in_turn(*calls: Callable[[], Any], repeats: int = 9, rounds: int = 2) -
                 call()
                 best[i] = min(best[i], time.perf_counter() - start)
     return best
+
+
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    """Let torch compute with this many threads inside the block."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def medians_in_turn(*calls: Callable[[], Any], repeats: int = 15) -> list[float]:
+    """Return the median time of each call in seconds; the calls take turns one by one, after one each to warm up."""
+    times: list[list[float]] = [[] for _ in calls]
+    for repeat in range(repeats + 1):
+        for call_times, call in zip(times, calls, strict=True):
+            start = time.perf_counter()
+            call()
+            if repeat:
+                call_times.append(time.perf_counter() - start)
+    return [statistics.median(call_times) for call_times in times]
 
 
 def training_step(layer: torch.nn.Module, x: Tensor) -> Callable[[], None]:

@@ -1,10 +1,12 @@
 """Recurrent cells: one step of each model, and the collection of all of them."""
 
 from lrcnet.cells.base import Cell, ODECell
+from lrcnet.cells.cfc import CfCCell
 from lrcnet.cells.ctrnn import CTRNNCell
 from lrcnet.cells.gated import GRUCell, LSTMCell, MGUCell, ResetBeforeGRUCell
 from lrcnet.cells.gru_ode import GRUODECell
 from lrcnet.cells.liquid import LiquidCell, LRCCell, LRCUCell, LTCCell, STCCell
+from lrcnet.cells.wired_cfc import WiredCfCCell
 
 CELLS: dict[str, type[Cell] | type[LSTMCell] | type[GRUCell]] = {
     "ltc": LTCCell,
@@ -17,12 +19,14 @@ CELLS: dict[str, type[Cell] | type[LSTMCell] | type[GRUCell]] = {
     "gru-reset-before": ResetBeforeGRUCell,
     "ctrnn": CTRNNCell,
     "gru-ode": GRUODECell,
+    "cfc": CfCCell,
 }
 
 __all__ = [
     "CELLS",
     "CTRNNCell",
     "Cell",
+    "CfCCell",
     "GRUCell",
     "GRUODECell",
     "LRCCell",
@@ -34,4 +38,5 @@ __all__ = [
     "ODECell",
     "ResetBeforeGRUCell",
     "STCCell",
+    "WiredCfCCell",
 ]

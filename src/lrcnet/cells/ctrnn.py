@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from lrcnet.cells.base import ODECell
 from lrcnet.cells.gated import reset_kernels
 from lrcnet.constraints import Constrained, nonnegative
-from lrcnet.errors import positive_size
+from lrcnet.errors import check_flag, check_placement, positive_size
 
 
 class CTRNNCell(Constrained, ODECell):
@@ -36,6 +36,8 @@ class CTRNNCell(Constrained, ODECell):
         super().__init__()
         self.input_size = positive_size("input_size", input_size, least=0)
         self.hidden_size = positive_size("hidden_size", hidden_size)
+        check_flag("bias", bias)
+        check_placement(device, dtype)
         self.set_solver(solver, unfolds, negative_dt)
         self.weight_ih = nn.Parameter(torch.empty(hidden_size, input_size, device=device, dtype=dtype))
         self.weight_hh = nn.Parameter(torch.empty(hidden_size, hidden_size, device=device, dtype=dtype))

@@ -7,8 +7,16 @@ import torch
 from torch import Tensor, nn
 
 from lrcnet.cells import gated_sequence
-from lrcnet.cells.base import Cell, GatesByName, check_gaps, check_number, describe_state, warn_if_diverged
-from lrcnet.errors import positive_size
+from lrcnet.cells.base import (
+    Cell,
+    GatesByName,
+    check_gaps,
+    check_like,
+    check_number,
+    describe_state,
+    warn_if_diverged,
+)
+from lrcnet.errors import check_flag, check_placement, describe_kind, positive_size
 from lrcnet.tracing import Unscriptable
 
 
@@ -45,7 +53,9 @@ class GatedCell(Cell):
         super().__init__()
         self.input_size = positive_size("input_size", input_size, least=0)
         self.hidden_size = positive_size("hidden_size", hidden_size)
-        self.takes_dt = self.time_feature = time_feature
+        check_flag("bias", bias)
+        check_placement(device, dtype)
+        self.takes_dt = self.time_feature = check_flag("time_feature", time_feature)
         width = input_size + time_feature
         # m rows for each gate, then m rows for the candidate.
         rows = (len(self.gate_names) + 1) * hidden_size
@@ -179,7 +189,9 @@ def reset_torch_rnn(rnn: nn.Module, hidden_size: int) -> None:
 class _TimedCell(Unscriptable, nn.Module):
     """The additions of GRUCell and LSTMCell to torch's: Keras' initial values, and dt as one more input."""
 
+    input_size: int
     hidden_size: int
+    weight_ih: Tensor
 
     def __init__(
         self,
@@ -191,7 +203,11 @@ class _TimedCell(Unscriptable, nn.Module):
         *,
         time_feature: bool = False,
     ) -> None:
-        self.time_feature = time_feature
+        positive_size("input_size", input_size, least=0)
+        positive_size("hidden_size", hidden_size)
+        check_flag("bias", bias)
+        check_placement(device, dtype)
+        self.time_feature = check_flag("time_feature", time_feature)
         super().__init__(input_size + time_feature, hidden_size, bias, device=device, dtype=dtype)
 
     def reset_parameters(self) -> None:
@@ -200,13 +216,26 @@ class _TimedCell(Unscriptable, nn.Module):
 
     def forward(self, input: Tensor, hx: Any = None, dt: float | Tensor | None = None) -> Any:
         """Advance the state as torch's cell does; dt, a number or (B,), needs time_feature."""
+        kind, features = type(self).__name__, self.input_size - self.time_feature
+        if not isinstance(input, Tensor) or input.dim() not in (1, 2) or input.shape[-1] != features:
+            given = f"of shape {tuple(input.shape)}" if isinstance(input, Tensor) else describe_kind(input)
+            raise ValueError(
+                f"{kind} expects an input of shape (batch, {features}) or ({features},), but it is {given}"
+            )
+        check_like(kind, "the input", input, self.weight_ih)
         self._check_state(input, hx)
         return super().forward(_timed(self, input, dt), hx)
 
     def _check_state(self, input: Tensor, hx: Any) -> None:
-        """Raise unless the state is None or of this cell's kind; torch checks the shapes."""
-        if hx is not None and not isinstance(hx, Tensor):
-            raise TypeError(describe_state("hx", (*input.shape[:-1], self.hidden_size), hx))
+        """Raise unless the state is None or a tensor like the input, (..., hidden)."""
+        if hx is None:
+            return
+        shape = (*input.shape[:-1], self.hidden_size)
+        if not isinstance(hx, Tensor):
+            raise TypeError(describe_state("hx", shape, hx))
+        if hx.shape != shape:
+            raise ValueError(f"hx must have shape {shape}, but has {tuple(hx.shape)}; it is (batch, hidden)")
+        check_like(type(self).__name__, "hx", hx, input)
 
 
 class GRUCell(_TimedCell, nn.GRUCell):
@@ -232,6 +261,12 @@ def _timed(cell: _TimedCell, x: Tensor, dt: float | Tensor | None) -> Tensor:
             raise ValueError(no_time(type(cell).__name__))
         return x
     if isinstance(dt, Tensor):
+        if dt.shape not in ((), x.shape[:-1]):
+            raise ValueError(
+                f"dt must be a number or have shape {tuple(x.shape[:-1])}, one value per sample, but has "
+                f"{tuple(dt.shape)}"
+            )
+        check_like(type(cell).__name__, "dt", dt, x)
         return with_time(x, check_gaps(dt, "allow").unsqueeze(-1))
     return with_time(x, 1.0 if dt is None else check_number("dt", dt, "allow"))
 

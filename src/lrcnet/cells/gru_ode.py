@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from lrcnet.cells.base import ODECell
 from lrcnet.cells.gated import reset_joint_kernels
-from lrcnet.errors import positive_size
+from lrcnet.errors import check_flag, check_placement, positive_size
 
 
 class GRUODECell(ODECell):
@@ -38,6 +38,8 @@ class GRUODECell(ODECell):
         super().__init__()
         self.input_size = positive_size("input_size", input_size, least=0)
         self.hidden_size = positive_size("hidden_size", hidden_size)
+        check_flag("bias", bias)
+        check_placement(device, dtype)
         self.set_solver(solver, unfolds, negative_dt)
         # Rows: update gate f, reset gate r, candidate u, m each.
         self.weight_ih = nn.Parameter(torch.empty(3 * hidden_size, input_size, device=device, dtype=dtype))

@@ -12,7 +12,7 @@ BENCHMARKS = tuple(find_entry_points("lrcnet.benchmarks"))
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("names", nargs="*", metavar="|".join(BENCHMARKS), help="benchmarks to run (default: all)")
     parser.add_argument("--json", metavar="FILE", help="file for the numbers and the description of the machine")
-    parser.add_argument("--picture", metavar="FILE", default="scaling.png", help="file for the picture of `scaling`")
+    parser.add_argument("--picture", metavar="FILE", help="file for the picture of `scaling` (default: scaling.png)")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -21,6 +21,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     from lrcnet.benchmarks import measure
 
+    if arguments.picture is not None and arguments.names and "scaling" not in arguments.names:
+        raise ValueError("--picture is for `scaling`, which is not among the benchmarks to run; leave it out")
     points = find_entry_points("lrcnet.benchmarks")
     chosen = [(name, load("benchmark", name, points)) for name in arguments.names or BENCHMARKS]
     machine = measure.machine()
@@ -34,8 +36,9 @@ def run(arguments: argparse.Namespace) -> int:
         if name == "scaling":
             from lrcnet.benchmarks.scaling import draw
 
-            draw(measurements, Path(arguments.picture))
-            print(f"wrote {arguments.picture}")
+            picture = arguments.picture or "scaling.png"
+            draw(measurements, Path(picture))
+            print(f"wrote {picture}")
     if arguments.json:
         Path(arguments.json).write_text(json.dumps(records, indent=2) + "\n")
     return 0

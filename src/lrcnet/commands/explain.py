@@ -2,6 +2,8 @@
 
 import argparse
 
+from lrcnet.errors import check_target
+
 HELP = "look into a trained network: attention, activity and gates on a page; its Lipschitz constant"
 EXAMPLE = "lrcnet explain runs/person_coarse_lrcu-s_seed0 --data data --html inside.html"
 SEQUENCES = 64
@@ -29,13 +31,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar=("LOW", "HIGH"),
         help="range of the layer's inputs without --data (default: -1 1); with --data it is the range of the data",
     )
-    parser.add_argument("--dt", type=float, default=1.0, help="time for which one input is held (default: 1)")
+    parser.add_argument("--dt", type=float, help="time for which one input is held, with --lipschitz (default: 1)")
 
 
 def run(arguments: argparse.Namespace) -> int:
     _check(arguments)
     from lrcnet.interpret.subject import read_subject
 
+    if arguments.html:
+        check_target(arguments.html)
     subject = read_subject(arguments.checkpoint)
     if arguments.html:
         subject.write_page(arguments.html, arguments.data, arguments.samples)
@@ -44,7 +48,12 @@ def run(arguments: argparse.Namespace) -> int:
         from lrcnet.theory.sensitivity import sensitivity
 
         data = subject.layer_inputs(arguments.data, arguments.samples or SEQUENCES) if arguments.data else None
-        rows = sensitivity(subject.network, data, inputs=tuple(arguments.inputs or (-1.0, 1.0)), dt=arguments.dt)
+        rows = sensitivity(
+            subject.network,
+            data,
+            inputs=tuple(arguments.inputs or (-1.0, 1.0)),
+            dt=1.0 if arguments.dt is None else arguments.dt,
+        )
         width = max(len(name) for name, _ in rows)
         for name, value in [("weights", subject.weights), *rows]:
             print(f"{name:<{width}}  {value if isinstance(value, str) else f'{value:.6g}'}")
@@ -56,5 +65,10 @@ def _check(arguments: argparse.Namespace) -> None:
         raise ValueError("say what to explain: --lipschitz, or --html FILE for a page")
     if arguments.samples is not None and arguments.samples < 1:
         raise ValueError(f"--samples must be at least 1, but is {arguments.samples}")
+    for name in ("inputs", "dt"):
+        if getattr(arguments, name) is not None and not arguments.lipschitz:
+            raise ValueError(f"--{name} is for --lipschitz, which is not given; leave it out")
+    if arguments.samples is not None and not arguments.data and not arguments.html:
+        raise ValueError("--samples counts test sequences, but --data is not given; name their folder")
     if arguments.data and arguments.inputs:
         raise ValueError("--data determines the range of the inputs, and so does --inputs; leave one of them out")

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from lrcnet.errors import check_kind, describe_kind
 from lrcnet.interpret.layer_calls import compute_output, find_recurrent_layer, only_call, record_calls
 
 
@@ -47,6 +48,9 @@ def shares(model: nn.Module, x: Tensor, output: Callable[[Tensor], Tensor], dt: 
         >>> parts.neurons
         tensor([1., 0., 0., 0., 0.])
     """
+    check_kind("x", x, Tensor, "a tensor")
+    if not callable(output):
+        raise TypeError(f"output must be a function of the model's output, but is {describe_kind(output)}; pass one")
     layer = find_recurrent_layer(model)
     with torch.enable_grad(), record_calls(layer, lambda features: features.detach().requires_grad_()) as calls:
         score = output(compute_output(model, x, dt))
@@ -80,6 +84,12 @@ def rank(parts: Tensor, names: Sequence[str] | None = None) -> list[tuple[str, f
         >>> rank(torch.tensor([0.25, 0.75]), ["x", "y"])
         [('y', 0.75), ('x', 0.25)]
     """
+    check_kind("parts", parts, Tensor, "a tensor of 1 dimension")
+    if parts.dim() != 1 or parts.is_complex():
+        raise ValueError(
+            f"parts must be real and have 1 dimension, but are {parts.dtype} with {parts.dim()}; flatten them"
+        )
+    check_kind("names", names, (Sequence, type(None)), "a sequence of names")
     labels = [str(i + 1) for i in range(len(parts))] if names is None else list(names)
     if len(labels) != len(parts):
         raise ValueError(f"there must be a name for each of {len(parts)} parts, but there are {len(labels)}")

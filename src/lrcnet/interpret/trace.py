@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from lrcnet.cells.base import Cell, GatesByName
 from lrcnet.continuous_layer import ContinuousLayer
+from lrcnet.errors import check_flag, check_kind
 from lrcnet.interpret.gates import torch_gates
 from lrcnet.interpret.layer_calls import Layer, LayerCall, compute_output, find_recurrent_layer, only_call, record_calls
 from lrcnet.layers import RecurrentLayer
@@ -111,6 +112,8 @@ def trace(
 
 def _place(layer: Layer, depth: int, reverse: bool) -> int:
     """Return the index of a cell in its layer, in the order of the states."""
+    check_kind("depth", depth, int, "an int")
+    check_flag("reverse", reverse)
     if not -layer.num_layers <= depth < layer.num_layers:
         raise ValueError(f"depth must be from 0 to {layer.num_layers - 1}, or from -1 backwards, but is {depth}")
     if reverse and not layer.bidirectional:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from lrcnet.errors import one_of
+from lrcnet.errors import check_kind, one_of
 from lrcnet.liquid import Circuit
 from lrcnet.theory.domain import Domain
 from lrcnet.theory.elastance import ElastanceLimit, elastance_limit
@@ -92,6 +92,7 @@ def lipschitz_bound(
     22.0
     """
     one_of("kind", kind, KINDS)
+    check_kind("domain", domain, Domain, "a Domain")
     network, dt = read_model(model), check_dt(dt)
     circuit = bounded_circuit(network)
     unfolds = network.unfolds

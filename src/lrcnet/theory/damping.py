@@ -9,7 +9,7 @@ from torch import Tensor
 
 from lrcnet import liquid
 from lrcnet.cells.liquid import LiquidCell
-from lrcnet.errors import positive_size
+from lrcnet.errors import check_kind, positive_size
 from lrcnet.theory.domain import Domain
 from lrcnet.theory.network import Model, bounded_circuit, read_model
 
@@ -51,12 +51,15 @@ def damping(lrc: Model, domain: Domain, *, unit: int = 0, channel: int = 0, poin
     >>> sweep.elastance.shape, bool(((sweep.elastance > 0) & (sweep.elastance < 1)).all())
     (torch.Size([101, 101]), True)
     """
+    check_kind("domain", domain, Domain, "a Domain")
     network = read_model(lrc)
     circuit = bounded_circuit(network)
     if circuit.o is None:
         raise ValueError("damping needs a model with an elastance, but this one is an STC; see associated_lrc")
     m, n = network.hidden_size, network.input_size
     positive_size("points", points, least=2)
+    positive_size("unit", unit, least=0)
+    positive_size("channel", channel, least=0)
     if not 0 <= unit < m or (n and not 0 <= channel < n):
         raise ValueError(
             f"unit must be below {m} and channel below {n} for this model, but they are {unit} and {channel}"

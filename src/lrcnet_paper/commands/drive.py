@@ -13,7 +13,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("checkpoint", metavar="CHECKPOINT", help="run folder of a policy, or one of its .ckpt files")
     add("--html", metavar="FILE", required=True, help="file to write the page to")
     add("--world", default="own", metavar="own|vista|carracing", help="world to drive in (default: own)")
-    add("--season", default="summer", metavar="summer|winter", help="season of the world (default: summer)")
+    add("--season", metavar="summer|winter", help="season of the world (default: summer)")
     add(
         "--noise",
         type=float,
@@ -21,8 +21,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="VARIANCE",
         help="variance of Gaussian noise on pixels from 0 to 1 (default: 0; the paper has 0.1 and 0.2)",
     )
-    add("--road", type=int, default=road, help=f"seed of road and appearance (default: {road}, never trained on)")
-    add("--seed", type=int, default=0, help="random seed of the noise (default: 0)")
+    add("--road", type=int, help=f"seed of road and appearance (default: {road}, never trained on)")
+    add("--seed", type=int, help="random seed of the noise (default: 0)")
     add("--length", type=float, default=400.0, metavar="M", help="length of the road (default: 400 m)")
     add("--steps", type=int, default=3000, metavar="N", help="maximum number of 1/30 s steps (default: 3000)")
     add("--trace", metavar="DIR", help="VISTA only: folder of a trace to use in place of a road from a seed")
@@ -35,16 +35,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    _check(arguments)
     from lrcnet_paper.driving_replay import drive_page
 
     replay, page = drive_page(
         arguments.checkpoint,
         arguments.html,
         world=arguments.world,
-        season=arguments.season,
+        season=arguments.season or "summer",
         noise=arguments.noise,
-        road=arguments.road,
-        seed=arguments.seed,
+        road=CLOSED_LOOP[0] if arguments.road is None else arguments.road,
+        seed=arguments.seed or 0,
         length=arguments.length,
         steps=arguments.steps,
         trace=arguments.trace or None,
@@ -53,3 +54,12 @@ def run(arguments: argparse.Namespace) -> int:
     size = page.stat().st_size / 1e6
     print(f"{replay.ending}, {replay.seconds:.1f} s; written to {arguments.html} ({size:.1f} MB)")
     return 0
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Refuse flags that would have no effect."""
+    if arguments.seed is not None and not arguments.noise:
+        raise ValueError("--seed is of the noise, but --noise is 0; leave it out, or add noise")
+    for name in ("road", "season"):
+        if arguments.trace and getattr(arguments, name) is not None:
+            raise ValueError(f"--trace brings its own road and season, so --{name} would have no effect; leave it out")

@@ -32,6 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
     from lrcnet_paper import reproduction
     from lrcnet_paper.report.artefact_text import format_section
 
+    _check(arguments)
     out, names = arguments.out, reproduction.check_names(arguments.artefact)
     choice = {"seeds": arguments.seeds, "epochs": arguments.epochs, "only": arguments.only}
     if arguments.list:
@@ -54,6 +55,17 @@ def run(arguments: argparse.Namespace) -> int:
     if outcome.left_out is not None:
         raise outcome.left_out
     return 0
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Refuse flags that would have no effect."""
+    if arguments.address is not None and arguments.engine != "ray":
+        raise ValueError("--address is of a Ray cluster, but --engine is not ray; leave it out or add --engine ray")
+    for name in ("threads", "data", "collect", "address"):
+        if arguments.list and getattr(arguments, name) is not None:
+            raise ValueError(f"--list trains nothing, so --{name} would have no effect; leave it out")
+    if arguments.list and arguments.quiet:
+        raise ValueError("--list shows no progress bars, so --quiet would have no effect; leave it out")
 
 
 def _print(line: str) -> None:

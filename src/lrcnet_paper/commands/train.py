@@ -8,7 +8,7 @@ EXAMPLE = "lrcnet train person --variant coarse --model lrcu-s --seed 0 --epochs
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("task", metavar="TASK", help="neural-ode, person, imdb, psmnist or driving")
+    add("task", metavar="TASK", help="neural-ode, person, imdb, psmnist, driving, or a task of your own")
     add("--model", required=True, help="lrcu-s, lrcu-a, lrc-s, lrc-a, stc, ltc, lstm, gru, mgu, ctrnn, neural-ode, ...")
     add("--variant", help="variant of the task (default: its first one)")
     add("--solver", default="", help="solver and unfoldings, e.g. hybrid-6 (default: the model's own)")
@@ -27,7 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--piece", type=int, help="length in steps of the pieces to train on (default: whole sequences)")
     add("--option", action="append", default=[], metavar="NAME=VALUE", help="argument of the model, e.g. units=32")
     add("--search-lr", action="store_true", help="search over the rates 1e-4, 1e-3, 1e-2 by validation loss")
-    add("--data", help="folder of the task's files (default: LRCNET_DATA, then the cache)")
+    add("--data", help="folder of the task's files, or of own recordings (default: LRCNET_DATA, then the cache)")
     add("--out", help="folder of the run (default: runs/NAME); with --search-lr the folder of all runs")
     add(
         "--resume", action=argparse.BooleanOptionalAction, help="existing run: required or refused (default: continued)"

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from lrcnet.errors import check_kind
 from lrcnet_paper.driving import ARRIVED, Drivable, PolicyStep, drive
 from lrcnet_paper.models.policy import Policy
 
@@ -93,17 +94,25 @@ def correlation(activity: Tensor, signal: Tensor) -> Tensor:
         (neuron,), from -1 to 1; 0 for a constant neuron or signal.
 
     Raises:
-        ValueError: for fewer than two time steps, or lengths that differ.
+        ValueError: for fewer than two time steps, lengths that differ, or numbers that are not finite.
 
     Example:
         >>> correlation(torch.tensor([[1.0, 2.0], [2.0, 1.0], [3.0, 0.0]]), torch.tensor([0.0, 1.0, 2.0]))
         tensor([ 1., -1.])
     """
+    for name, values, axes in (("activity", activity, 2), ("signal", signal, 1)):
+        check_kind(name, values, Tensor, "a tensor")
+        if values.dim() != axes or values.is_complex():
+            raise ValueError(
+                f"{name} must be real and have {axes} dimension(s), but is {values.dtype} with {values.dim()}"
+            )
     if len(activity) != len(signal) or len(signal) < 2:
         raise ValueError(
             f"activity and signal must have the same number of time steps, at least two, but have {len(activity)} and "
             f"{len(signal)}"
         )
+    if not (bool(activity.isfinite().all()) and bool(signal.isfinite().all())):
+        raise ValueError("activity and signal must be finite, but hold an infinite value or NaN; leave those steps out")
     a, s = activity.double() - activity.double().mean(0), signal.double() - signal.double().mean()
     size = a.norm(dim=0) * s.norm()
     # Rounding errors of a constant neuron must not count as a correlation.

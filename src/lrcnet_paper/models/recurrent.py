@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import nn
 
-from lrcnet.errors import one_of
+from lrcnet.errors import check_kind, one_of
 from lrcnet.layers import CTRNN, GRUODE, LRC, LRCU, LTC, MGU, STC, ResetBeforeGRU
 from lrcnet.solvers import SOLVERS
 from lrcnet.torch_layers import GRU, LSTM
@@ -67,6 +67,7 @@ def parse_solver(text: str) -> tuple[str, int]:
     Raises:
         ValueError: if the string is not a known solver, a dash and a whole number of at least 1.
     """
+    check_kind("solver", text, str, "a name such as 'hybrid-6'")
     name, dash, count = text.rpartition("-")
     if not dash or not count.isdecimal() or int(count) < 1:
         raise ValueError(f"solver must be a name and a number of unfoldings, such as 'hybrid-6', but is {text!r}")
@@ -100,6 +101,8 @@ def recurrent_layer(
         ValueError: for an unknown model, or a solver for a model that solves no ODE.
     """
     entry = RECURRENT[one_of("model", model, RECURRENT)]
+    if "batch_first" in options:
+        raise ValueError("batch_first is set by the tasks, whose samples come first, but was given; leave it out")
     arguments: dict[str, Any] = {"batch_first": True, **entry.options}
     if entry.kind == "gated":
         if solver:

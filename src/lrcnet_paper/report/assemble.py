@@ -10,6 +10,8 @@ from lrcnet.pages.content import Cell, Picture, Table
 from lrcnet_paper import artefacts as paper
 from lrcnet_paper.artefacts.artefact import Part, Rendered
 from lrcnet_paper.results.finished_run import FinishedRun
+from lrcnet_paper.results.groups import group_runs
+from lrcnet_paper.tasks import TASKS
 from lrcnet_paper.training.protocols import reasons_out_of_date
 
 
@@ -78,6 +80,21 @@ def outdated_table(runs: Sequence[FinishedRun]) -> Table | None:
 def _reasons(run: FinishedRun) -> list[str]:
     spec = run.result.spec
     return reasons_out_of_date(spec.task, spec.model, spec.protocol)
+
+
+def own_task_tables(runs: Sequence[FinishedRun]) -> list[Table]:
+    """Return a table for each task that is not the paper's: one row per model, averaged over its seeds."""
+    result = []
+    for name in dict.fromkeys(run.result.task for run in runs if run.result.task not in TASKS):
+        groups = group_runs(runs, name)
+        metric = next(iter(groups[0].runs[0].result.metrics), "")
+        rows = [
+            (f"{group.model} ({group.budget_label})", group.epochs, group.parameters, group.metric(metric))
+            for group in groups
+        ]
+        columns = ("model", "epochs", "parameters", metric or "metric")
+        result.append(Table(f"own-{name}", f"Your task {name}", columns, rows))
+    return result
 
 
 def environment_tables(runs: Sequence[FinishedRun]) -> list[Table]:

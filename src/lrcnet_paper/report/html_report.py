@@ -17,6 +17,7 @@ from lrcnet_paper.report.assemble import (
     commands,
     environment_tables,
     outdated_table,
+    own_task_tables,
     reproduce_commands,
 )
 from lrcnet_paper.report.summary import claims_table, headline_table, interpretation, opening, verdict_counts
@@ -117,9 +118,9 @@ def _sensitivities(section: ArtefactSection) -> Section | None:
 
 
 def _environment(runs: Sequence[FinishedRun]) -> str:
-    machines = "".join(tables.to_html(table) for table in environment_tables(runs)) if runs else "<p>No runs.</p>"
     outdated = outdated_table(runs)
-    machines += "" if outdated is None else tables.to_html(outdated)
+    blocks = [*own_task_tables(runs), *environment_tables(runs), *([] if outdated is None else [outdated])]
+    machines = "".join(tables.to_html(table) for table in blocks) if runs else "<p>No runs.</p>"
     lines = "\n".join(escape(line) for line in commands(runs))
     name, title = ENVIRONMENT
     return (

@@ -15,6 +15,7 @@ from lrcnet_paper.report.assemble import (
     commands,
     environment_tables,
     outdated_table,
+    own_task_tables,
     reproduce_commands,
 )
 from lrcnet_paper.report.summary import claims_table, headline_table, interpretation, opening
@@ -69,7 +70,7 @@ def _set_up(sections: Sequence[ArtefactSection], runs: Sequence[FinishedRun], pi
         if section.part == "set-up":
             parts += _section(section, pictures)
     parts += ["## Machine, versions, commands", EVERYTHING, _code(reproduce_commands(runs))]
-    parts += [tables.to_markdown(table) for table in environment_tables(runs)]
+    parts += [tables.to_markdown(table) for table in (*own_task_tables(runs), *environment_tables(runs))]
     outdated = outdated_table(runs)
     parts += [] if outdated is None else [tables.to_markdown(outdated)]
     return [*parts, "<details><summary>The command of every single run</summary>", _code(commands(runs)), "</details>"]
@@ -82,7 +83,9 @@ def _section(section: ArtefactSection, pictures: Path) -> list[str]:
     parts += [_block(section, picture, pictures) for picture in rendered.pictures]
     parts += [tables.to_markdown(claims_table(rendered.claims))] if rendered.claims else []
     parts += [f"Differences from the protocol:\n\n{_bullets(rendered.differences)}"] if rendered.differences else []
-    return [part for part in parts if part] + [f"Not drawn: {reason}." for reason in rendered.skipped]
+    return [part for part in parts if part] + [
+        f"Not drawn: {tables.escape_markdown(reason)}." for reason in rendered.skipped
+    ]
 
 
 def _sensitivities(section: ArtefactSection, pictures: Path) -> list[str]:
@@ -97,7 +100,8 @@ def _block(section: ArtefactSection, block: Table | Picture, pictures: Path) -> 
         return tables.to_markdown(block)
     file = figures.save(block, pictures, ("svg",))[0]
     named = file.rename(file.with_name(f"{section.name}-{file.name}"))
-    return f"![{block.alt}]({pictures.name}/{named.name})\n\n*{block.caption}*"
+    alt, caption = tables.escape_markdown(block.alt), tables.escape_markdown(block.caption)
+    return f"![{alt}]({pictures.name}/{named.name})\n\n*{caption}*"
 
 
 def _write(page: Path, parts: Sequence[str]) -> None:
@@ -105,7 +109,8 @@ def _write(page: Path, parts: Sequence[str]) -> None:
 
 
 def _code(lines: Sequence[str]) -> str:
-    return "\n".join(["```", *lines, "```"])
+    # A line break in a command could end the block.
+    return "\n".join(["```", *(" ".join(line.splitlines()) for line in lines), "```"])
 
 
 def _bullets(lines: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from . import driving, imdb, neural_ode, person, psmnist
+from .own_tasks import find_own, make_task, own_names, register, squared_error
 from .task import Recipe, Samples, SampleSet, Task
 
 _BENCHMARKS: dict[str, dict[str, Task]] = {
@@ -25,7 +26,7 @@ def find(name: str, variant: str | None = None) -> Task:
     """Return a task by name.
 
     Args:
-        name: a key of `TASKS`.
+        name: a key of `TASKS`, a task of your own (see `own_tasks.py`), or a file that defines one.
         variant: one of the task's `variants`; None for the first.
 
     Raises:
@@ -35,13 +36,15 @@ def find(name: str, variant: str | None = None) -> Task:
         >>> find("person", "coarse").splits["test"]
         1942
     """
-    if name not in _BENCHMARKS:
-        raise ValueError(f"task must be one of {list(_BENCHMARKS)}; got {name!r}")
+    variants = _BENCHMARKS.get(name) or find_own(name)
+    if variants is None:
+        names = [*_BENCHMARKS, *own_names()]
+        raise ValueError(f"task must be one of {names}, or a file that defines one; got {name!r}")
     if variant is None:
-        return TASKS[name]
-    if variant not in _BENCHMARKS[name]:
-        raise ValueError(f"variant of {name} must be one of {list(_BENCHMARKS[name])}; got {variant!r}")
-    return _BENCHMARKS[name][variant]
+        return next(iter(variants.values()))
+    if variant not in variants:
+        raise ValueError(f"variant of {name} must be one of {list(variants)}; got {variant!r}")
+    return variants[variant]
 
 
-__all__ = ["TASKS", "Recipe", "SampleSet", "Samples", "Task", "find"]
+__all__ = ["TASKS", "Recipe", "SampleSet", "Samples", "Task", "find", "make_task", "register", "squared_error"]

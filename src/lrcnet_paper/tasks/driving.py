@@ -25,10 +25,14 @@ from lrcnet_paper.driving.windows import Windows
 from lrcnet_paper.road_seeds import split_roads
 
 from .data_folders import cache_folder
-from .task import DataPath, Index, Recipe, Task
+from .own_recordings import NOTES, read_own
+from .task import ANY_NUMBER, DataPath, Index, Recipe, Task
 
 CURVATURE_UNIT = 0.01
 """Unit of curvature in the losses, 1/m."""
+
+RECORDINGS = "recordings"
+"""The variant of a user's own recordings, in the folder of --data."""
 
 LENGTH = 32
 """Number of frames of a sequence, as in the paper."""
@@ -165,6 +169,10 @@ def recording(variant: str, split: str) -> DriveRecording:
 
 
 def _load(variant: str, split: str, data: DataPath | None) -> WindowSamples:
+    if variant == RECORDINGS:
+        drives = read_own(data).split(split, LENGTH)
+        windows = Windows(drives, LENGTH, stride=4 if split == "train" else LENGTH)
+        return WindowSamples(windows, len(windows), balanced=split == "train")
     return window_samples(variant, split, recording(variant, split))
 
 
@@ -179,7 +187,7 @@ def _task(variant: str, source: _Source) -> Task:
     return Task(
         name="driving",
         variant=variant,
-        variants=(*_SOURCES, *FEATURE_VARIANTS),
+        variants=(*_SOURCES, RECORDINGS, *FEATURE_VARIANTS),
         title="Lane keeping from a camera",
         kind="steering",
         input_size=HEIGHT * WIDTH * 3,
@@ -223,8 +231,11 @@ def _feature_task(variant: str, source: str) -> Task:
 FEATURE_VARIANTS = {"own-features": "own", "own-sample-features": "own-sample"}
 """Variants that train on the features of a shared head -> the variant of the frames."""
 
+_OWN = _task(RECORDINGS, _Source({}, dict.fromkeys(("train", "validation", "test"), ANY_NUMBER), record, NOTES))
+
 VARIANTS: dict[str, Task] = {
     **{variant: _task(variant, source) for variant, source in _SOURCES.items()},
     **{variant: _feature_task(variant, source) for variant, source in FEATURE_VARIANTS.items()},
+    RECORDINGS: replace(_OWN, takes_data=True),
 }
 """Every variant of the task, the default one first."""

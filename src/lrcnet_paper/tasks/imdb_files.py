@@ -104,7 +104,8 @@ def read_texts(path: Path, index: Mapping[str, int]) -> dict[str, Reviews]:
             split, opinion, number, rating = match.groups()
             ranks = [index.get(word, 0) for word in split_words(content.decode("utf-8"))]
             by_split[split].append((int(opinion == "neg"), int(number), int(rating), ranks))
-    except (tarfile.TarError, lzma.LZMAError, zlib.error, EOFError) as error:
+    # tarfile raises a TypeError for a gzip header that ends early.
+    except (tarfile.TarError, lzma.LZMAError, zlib.error, EOFError, TypeError) as error:
         raise ValueError(
             f"{path.name} must be a complete archive of reviews and is not ({error}); get it again"
         ) from error

@@ -19,6 +19,8 @@ from .data_folders import find_files
 
 DataPath = str | os.PathLike[str]
 Index = int | slice | Sequence[int] | Tensor
+# The number of samples of a split that depends on the user's files.
+ANY_NUMBER = -1
 Measure = Callable[[Tensor, Tensor], Tensor]
 
 
@@ -127,7 +129,7 @@ class Task:
         output_size: number of logits or coordinates of a model's output.
         length: number of steps of a sequence.
         splits: name of each split -> its number of samples. `load` checks it, so that a truncated file is not mistaken
-            for the real one.
+            for the real one; `ANY_NUMBER` is not checked.
         irregular: whether `load` returns a dt.
         negative_dt: treatment of negative gaps, the argument of that name of a layer.
         loss: `loss(output, target)`, a scalar tensor.
@@ -139,6 +141,7 @@ class Task:
         notes: facts about this variant that a reader of its numbers must know.
         reader: function that `load` calls with the variant, the split and the folder.
         files: for each file that `reader` needs, its names in order of preference; empty if the data is generated.
+        takes_data: whether `reader` uses the folder that it is given, although it names no files.
     """
 
     name: str
@@ -162,6 +165,7 @@ class Task:
     notes: str
     reader: Callable[[str, str, DataPath | None], SampleSet] = field(repr=False)
     files: tuple[tuple[str, ...], ...] = ()
+    takes_data: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "splits", MappingProxyType(dict(self.splits)))
@@ -213,7 +217,7 @@ class Task:
         if split not in self.splits:
             raise ValueError(f"split of {self.name}/{self.variant} must be one of {list(self.splits)}; got {split!r}")
         samples = self.reader(self.variant, split, data)
-        if len(samples) != self.splits[split]:
+        if self.splits[split] != ANY_NUMBER and len(samples) != self.splits[split]:
             raise ValueError(
                 f"split {split!r} of {self.name}/{self.variant} must have {self.splits[split]} samples and has "
                 f"{len(samples)}; the files are truncated or not the right ones, get them again"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lrcnet_paper.tasks import find
+from lrcnet_paper.tasks.driving import RECORDINGS
 from lrcnet_paper.training.rate_search import search_learning_rate
 from lrcnet_paper.training.result import Result
 from lrcnet_paper.training.run_folder import read_spec
@@ -36,7 +37,7 @@ def train(
     """Train one model on one task, or continue the run where it was interrupted.
 
     Args:
-        task: a name in `lrcnet_paper.tasks.TASKS`.
+        task: a name in `lrcnet_paper.tasks.TASKS`, a task of your own, or a file that defines one.
         model: a name in `lrcnet_paper.models.MODELS`.
         variant: variant of the task; None for its first one.
         schedule: schedule of the learning rate; None for the task's own.
@@ -56,7 +57,12 @@ def train(
         `train("neural-ode", "lrc-s", variant="duffing", iterations=4000)` is the call behind
         `lrcnet train neural-ode --variant duffing --model lrc-s --iterations 4000`.
     """
-    description = find(task, variant)
+    description = find(task, variant or (RECORDINGS if task == "driving" and data is not None else None))
+    if data is not None and not description.files and not description.takes_data:
+        raise ValueError(
+            f"{description.name}/{description.variant} makes its own data and reads no files, but --data is given; "
+            f"leave it out{f', or use --variant {RECORDINGS}' if task == 'driving' else ''}"
+        )
     schedule = schedule or description.recipe.schedule
     spec = RunSpec(description.name, description.variant, model, schedule=schedule, **settings)
     if not search_rate:

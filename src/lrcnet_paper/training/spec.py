@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from typing import Any
 
-from lrcnet.errors import one_of, positive_size
+from lrcnet.errors import check_kind, one_of, positive_size
 from lrcnet_paper import tasks
 from lrcnet_paper.training.budgets import BUDGETS, CUSTOM
 from lrcnet_paper.training.change import Change
@@ -67,6 +69,8 @@ class RunSpec:
     protocol: int = 0
 
     def __post_init__(self) -> None:
+        for name in ("task", "variant", "model", "solver"):
+            _check_name(name, getattr(self, name))
         one_of("schedule", self.schedule, SCHEDULES)
         one_of("budget", self.budget, (*BUDGETS, CUSTOM))
         positive_size("seed", self.seed, least=0)
@@ -75,8 +79,11 @@ class RunSpec:
                 positive_size(name, getattr(self, name))
         for name in ("learning_rate", "clip"):
             value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise ValueError(f"{name} must be above 0, but is {value}")
+            if value is not None:
+                check_kind(name, value, (int, float), "a number")
+                if not 0 < value < math.inf:
+                    raise ValueError(f"{name} must be finite and above 0, but is {value}; pass such a number")
+        check_kind("options", self.options, Mapping, "a mapping of names to values")
         # Sorted, so that equal options give equal files.
         object.__setattr__(self, "options", dict(sorted(self.options.items())))
         if self.protocol == 0:
@@ -198,6 +205,14 @@ class RunSpec:
         return cls(**{"protocol": FIRST, **content})
 
 
+def _check_name(what: str, given: object) -> None:
+    """Raise unless a name is one that can be part of a file name; runs are read from files that others wrote."""
+    if not isinstance(given, str) or not re.fullmatch(r"(?!\.)[\w.+-]*", given, re.ASCII):
+        raise ValueError(
+            f"{what} must be a name of letters, digits and . + - _, but is {given!r}; use a name as it is listed"
+        )
+
+
 class HasRunSpec:
     """An object with the `spec` of one run, or of runs that differ in their seed only; it has the run's names too."""
 
@@ -233,6 +248,7 @@ def parse_option(text: str) -> tuple[str, Option]:
     Raises:
         ValueError: if the text has another form.
     """
+    check_kind("--option", text, str, "a text NAME=VALUE")
     name, equals, value = text.partition("=")
     if not name or not equals:
         raise ValueError(f"--option must be NAME=VALUE, but is {text!r}")

@@ -1,0 +1,42 @@
+"""`lrcnet predict`: predictions of a network that `lrcnet fit` trained, for the series of a new table."""
+
+import argparse
+
+HELP = "predict the series of a new file with a network that `lrcnet fit` trained"
+EXAMPLE = "lrcnet predict model new.csv --out predictions.csv"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", metavar="MODEL", help="folder that `lrcnet fit` wrote")
+    parser.add_argument("file", metavar="FILE", help="table with the columns of the training table; no target needed")
+    parser.add_argument("--out", metavar="FILE", required=True, help="CSV file for the predictions")
+    parser.add_argument("--steps", type=int, metavar="N", help="number of readings to forecast (default: 1)")
+    parser.add_argument("--allow-seen", action="store_true", help="predictions also for series of the training file")
+    parser.add_argument("--sort", action="store_true", help="sorting of the rows by time")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from lrcnet.own_data.files import read_file, write_csv
+    from lrcnet.own_data.folder import read_folder
+    from lrcnet.own_data.predict import predict_table
+
+    fitted = read_folder(arguments.model)
+    _check(arguments, fitted.schema.task, fitted.schema.time)
+    steps = 1 if arguments.steps is None else arguments.steps
+    predictions = predict_table(
+        fitted, read_file(arguments.file), steps=steps, allow_seen=arguments.allow_seen, sort=arguments.sort
+    )
+    write_csv(predictions, arguments.out)
+    print(f"{len(predictions):,} predictions written to {arguments.out}")
+    return 0
+
+
+def _check(arguments: argparse.Namespace, task: str, time: str | None) -> None:
+    if arguments.steps is not None and task != "forecast":
+        raise ValueError(f"--steps is for forecasts, but the model does {task}; leave it out")
+    if arguments.steps is not None and arguments.steps < 1:
+        raise ValueError(f"--steps must be at least 1, but is {arguments.steps}")
+    if arguments.allow_seen and task == "forecast":
+        raise ValueError("--allow-seen is for targets, but a forecast may always continue a series of training")
+    if arguments.sort and time is None:
+        raise ValueError("--sort sorts by time, but the model was trained without times; leave it out")

@@ -1,0 +1,54 @@
+"""Tables in files: CSV and Parquet in, CSV out, and never half a file."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from pathlib import Path
+from typing import Any
+
+from lrcnet.saving import write_whole
+
+SUFFIXES = (".csv", ".parquet")
+
+
+def import_pandas() -> Any:
+    """Import pandas, or say how to install it."""
+    try:
+        return importlib.import_module("pandas")
+    except ImportError as error:
+        raise ImportError(
+            f"reading tables needs pandas ({error}); install it with: pip install 'lrcnet[fit]'"
+        ) from error
+
+
+def read_file(path: str | os.PathLike[str]) -> Any:
+    """Read a CSV or Parquet file as a DataFrame.
+
+    Raises:
+        ValueError: if the file is of another kind, empty or damaged.
+        FileNotFoundError: if there is no such file.
+    """
+    pandas, file = import_pandas(), Path(path)
+    if not file.is_file():
+        raise FileNotFoundError(f"the table must be a file, but {file} does not exist; check the path")
+    if file.suffix.lower() not in SUFFIXES:
+        raise ValueError(f"a table must be a {' or '.join(SUFFIXES)} file, but is {file.name}; convert it")
+    try:
+        frame = pandas.read_csv(file) if file.suffix.lower() == ".csv" else pandas.read_parquet(file)
+    except (ValueError, OSError, pandas.errors.ParserError, pandas.errors.EmptyDataError) as error:
+        reason = " ".join(str(error).split())
+        raise ValueError(f"{file.name} cannot be read as {file.suffix.lower()[1:]} ({reason}); repair it") from error
+    if not len(frame):
+        raise ValueError(f"{file.name} must have at least one row below its header, but has none; check the file")
+    twice = frame.columns[frame.columns.duplicated()]
+    if len(twice):
+        raise ValueError(f"{file.name} must have different column names, but {twice[0]!r} occurs twice; rename one")
+    return frame.rename(columns=str)
+
+
+def write_csv(frame: Any, path: str | os.PathLike[str]) -> None:
+    """Write a DataFrame as CSV; the file is complete or not there."""
+    file = Path(path)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(file, frame.to_csv(index=False).encode())

@@ -1,0 +1,169 @@
+"""The report page of `lrcnet fit`: is the network any good, and what did it learn?"""
+
+from __future__ import annotations
+
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lrcnet.own_data.examples import example_inputs
+from lrcnet.own_data.fit import Fit, comparison, describe
+from lrcnet.own_data.inside import time_constants
+from lrcnet.own_data.measures import MAIN, calibration, confusion
+from lrcnet.pages import palette
+from lrcnet.pages.content import Picture, Section, Table
+from lrcnet.pages.html import contents, section_html, write_page
+
+# A confusion matrix of more classes than this is shown as colours only.
+MOST_WRITTEN_CLASSES = 15
+
+
+def write_report(result: Fit, path: Path, source: str) -> Path:
+    """Write the page; it has no script and nothing to load."""
+    schema = result.schema
+    data = Table(
+        "data",
+        f"What was understood of {source}, training part",
+        ("", "meaning"),
+        [tuple(line.split(maxsplit=1)) for line in describe(schema, result.split.training)],
+    )
+    sections = [
+        Section("comparison", "Is it worth it?", [comparison(result)]),
+        Section("learning", "How it learned", [_learning_curve(result)]),
+        _answers(result),
+        time_constants(result.estimator.module_, example_inputs(result), schema.dates),
+        Section("channels", "Which channels matter", [_weights(result)]),
+        Section("data", "The data", [data]),
+    ]
+    goal = "forecasts" if schema.task == "forecast" else f"{schema.task} of {schema.target}"
+    title = f"{result.estimator.cell.upper()} on {source}: {goal}"
+    links = contents([(section.name, section.title) for section in sections])
+    body = "".join(section_html(section) for section in sections)
+    return write_page(
+        path,
+        title,
+        f"<header><h1>{escape(title)}</h1>{links}</header><main>{body}</main>"
+        "<footer><p class='soft'>Written by <code>lrcnet fit</code>. All measures are on data that no model saw in "
+        "training.</p></footer>",
+    )
+
+
+def _figure(width: float = 6, height: float = 3.2) -> tuple[Any, Any]:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.subplots()
+
+
+def _learning_curve(result: Fit) -> Picture:
+    with palette.figure_style():
+        figure, axes = _figure()
+        for name, history, colour, dashes in (
+            (result.estimator.cell, result.estimator.history_, palette.VERMILION, "-"),
+            ("LSTM", result.lstm_history, palette.BLUE, "--"),
+        ):
+            epochs = [record["epoch"] for record in history]
+            axes.plot(epochs, [record["loss"] for record in history], dashes, color=colour, label=f"{name}, training")
+            if "validation_loss" in history[0]:
+                checked = [record["validation_loss"] for record in history]
+                axes.plot(epochs, checked, dashes, color=colour, alpha=0.5, label=f"{name}, validation")
+        axes.set(xlabel="epoch", ylabel="loss", yscale="log")
+        axes.legend(loc="best")
+    return Picture(
+        "learning-curve",
+        "Loss over the epochs. The weights of the best validation epoch are kept.",
+        "Training and validation loss of the network and of an LSTM of equal size.",
+        figure,
+    )
+
+
+def _answers(result: Fit) -> Section:
+    if result.schema.task == "classification":
+        return Section("answers", "Which answers it gives", [_confusion(result), _calibration(result)])
+    return Section("answers", "Which answers it gives", [_residuals(result)])
+
+
+def _confusion(result: Fit) -> Picture:
+    counts, classes = confusion(result.schema, result.predictions), result.schema.classes
+    share = counts / np.maximum(counts.sum(1, keepdims=True), 1)
+    size = min(6.5, 2 + 0.5 * len(classes))
+    with palette.figure_style():
+        figure, axes = _figure(size + 0.8, size)
+        axes.imshow(share, cmap=palette.SEQUENTIAL, vmin=0, vmax=1)
+        axes.grid(False)
+        axes.set(xlabel="prediction", ylabel="truth")
+        if len(classes) <= MOST_WRITTEN_CLASSES:
+            axes.set_xticks(range(len(classes)), classes, rotation=45, ha="right")
+            axes.set_yticks(range(len(classes)), classes)
+            for (row, column), count in np.ndenumerate(counts):
+                ink = palette.DARK_PAPER if share[row, column] > 0.5 else "#fefefe"
+                axes.text(column, row, str(count), ha="center", va="center", color=ink)
+    return Picture(
+        "confusion",
+        "Confusion matrix: the number of test examples of each class (row) that got each answer (column).",
+        "A square of classes, coloured by the share of each row.",
+        figure,
+    )
+
+
+def _calibration(result: Fit) -> Picture:
+    points = calibration(result.predictions)
+    with palette.figure_style():
+        figure, axes = _figure(4.2, 3.6)
+        axes.plot([0, 1], [0, 1], ":", color=palette.GREY)
+        sizes = [20 + 200 * count / sum(point[2] for point in points) for _, _, count in points]
+        axes.plot([p for p, _, _ in points], [share for _, share, _ in points], "-", color=palette.BLUE)
+        axes.scatter([p for p, _, _ in points], [share for _, share, _ in points], s=sizes, color=palette.BLUE)
+        axes.set(xlabel="probability of the answer", ylabel="share of right answers", xlim=(0, 1.02), ylim=(0, 1.05))
+    return Picture(
+        "calibration",
+        "Calibration: an answer given with 80 % probability should be right in 80 % of the cases (dotted). Larger dots "
+        "stand for more examples.",
+        "Share of right answers over the probability of the answer, beside the diagonal.",
+        figure,
+    )
+
+
+def _residuals(result: Fit) -> Picture:
+    truth, predicted = result.predictions.truth, result.predictions.predicted
+    scale = result.scale
+    if scale is not None:
+        center = np.array(result.estimator.preparation_.mean)
+        truth, predicted = (truth - center) / scale, (predicted - center) / scale
+    truth, predicted = truth.ravel(), predicted.ravel()
+    known = ~np.isnan(truth)
+    truth, predicted = truth[known], predicted[known]
+    thin = slice(None, None, max(1, len(truth) // 2000))
+    unit = " (standard deviations)" if scale is not None else ""
+    with palette.figure_style():
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(7, 3.2), layout="constrained")
+        left, right = figure.subplots(1, 2)
+        left.plot(truth[thin], predicted[thin], ".", color=palette.BLUE, alpha=0.5, markersize=4)
+        ends = [truth.min(), truth.max()]
+        left.plot(ends, ends, ":", color=palette.GREY)
+        left.set(xlabel=f"truth{unit}", ylabel=f"prediction{unit}")
+        right.hist(predicted - truth, bins=40, color=palette.VERMILION)
+        right.set(xlabel=f"prediction - truth{unit}", ylabel="test examples")
+    return Picture(
+        "residuals",
+        "Predictions beside the truth, and the distribution of the errors.",
+        "A scatter plot of predictions over truth with the diagonal, and a histogram of the errors.",
+        figure,
+    )
+
+
+def _weights(result: Fit) -> Table:
+    name = MAIN[result.schema.task][0]
+    rows = sorted(result.weights.items(), key=lambda row: -row[1])
+    return Table(
+        "channels",
+        f"Loss of {name} if a channel's values are mixed up",
+        ("channel", f"worse by ({name})"),
+        [(channel, weight) for channel, weight in rows],
+        "Measured on the test data by putting the channel's values in random order. Near 0: the network does not need "
+        "the channel, or another one says the same.",
+    )

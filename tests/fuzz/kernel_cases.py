@@ -1,0 +1,244 @@
+"""Random calls of liquid layers, and their values and gradients against the plain loop in float64.
+
+A case draws a layer, a solver, the form of input, state, dt and incoming gradient (strides, lazy bits, packed), the
+dtype, hooks on saved tensors, and parameters that are not plain memory.
+"""
+
+import copy
+from typing import Any, NamedTuple
+
+import torch
+from hypothesis import strategies as st
+from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
+
+import lrcnet
+from tests import tolerances
+from tests.fuzz.outcomes import RIGHT, WRONG, Outcome
+
+LAYERS = {"ltc": lrcnet.LTC, "stc": lrcnet.STC, "lrc": lrcnet.LRC, "lrcu": lrcnet.LRCU}
+SOLVERS = ("hybrid", "exponential", "euler", "heun", "rk4")
+FORMS = ("plain", "transposed", "every second", "expanded", "offset", "conjugate", "negated view", "zero tensor")
+HOOKS = ("none", "clone", "other strides", "negated")
+PACKINGS = ("no", "sorted", "unsorted")
+GAPS = ("none", "number", "scalar tensor", "tensor", "packed", "packed otherwise")
+
+
+class KernelCase(NamedTuple):
+    """One call; every field is drawn on its own."""
+
+    layer: str
+    solver: str
+    unfolds: int
+    elastance: str
+    parametrisation: str
+    constraint: str
+    flags: tuple[bool, bool, bool]
+    depth: int
+    bidirectional: bool
+    batch_first: bool
+    double: bool
+    sizes: tuple[int, int, int, int]
+    forms: tuple[str, str, str, str]
+    letters: str
+    packing: str
+    gaps: str
+    hooks: str
+    threads: int
+    seed: int
+
+
+CASES = st.builds(
+    KernelCase,
+    layer=st.sampled_from(tuple(LAYERS)),
+    # The kernels' own solvers more often than those whose loop stays in Python.
+    solver=st.sampled_from((*SOLVERS[:3], *SOLVERS)),
+    unfolds=st.sampled_from((1, 1, 2, 3)),
+    elastance=st.sampled_from(("symmetric", "asymmetric")),
+    parametrisation=st.sampled_from(("scaled", "ab", "sigma-mu")),
+    constraint=st.sampled_from(("clamp", "softplus")),
+    flags=st.tuples(st.booleans(), st.booleans(), st.booleans()),
+    depth=st.sampled_from((1, 1, 1, 2)),
+    bidirectional=st.sampled_from((False, False, True)),
+    batch_first=st.booleans(),
+    double=st.booleans(),
+    sizes=st.tuples(st.integers(0, 4), st.integers(0, 20), st.integers(1, 5), st.integers(1, 34)),
+    forms=st.tuples(*[st.sampled_from(FORMS)] * 4),
+    letters=st.sampled_from(("plain", "transposed", "every second", "offset", "conjugate", "negated view")),
+    packing=st.sampled_from(PACKINGS),
+    gaps=st.sampled_from(GAPS),
+    hooks=st.sampled_from(HOOKS),
+    threads=st.integers(1, 2),
+    seed=st.integers(0, 2**31),
+)
+
+
+def shape_as(form: str, values: Tensor) -> Tensor:
+    """Return a tensor of equal values with other strides or lazy bits; zeros for "zero tensor", equal rows expanded."""
+    if form == "transposed":
+        return values.transpose(0, -1).contiguous().transpose(0, -1)
+    if form == "every second":
+        return torch.stack([values, torch.full_like(values, torch.nan)], -1).flatten(-2)[..., ::2]
+    if form == "expanded" and values.shape[:1].numel():
+        return values[:1].expand(values.shape)
+    if form == "offset":
+        return torch.cat([values.new_full((1,), torch.nan), values.flatten()])[1:].view(values.shape)
+    if form == "conjugate":
+        return torch.complex(torch.full_like(values, torch.nan), -values).conj().imag
+    if form == "negated view":
+        return torch._neg_view(-values)
+    if form == "zero tensor":
+        return torch._efficientzerotensor(values.shape, dtype=values.dtype)
+    return values
+
+
+def _plain(values: Tensor) -> Tensor:
+    """Return the values in memory of their own, in float64."""
+    return (values + torch.zeros(values.shape, dtype=values.dtype)).detach().double().contiguous()
+
+
+def _unpack_hook(kind: str) -> Any:
+    change = {"clone": torch.clone, "other strides": lambda v: shape_as("every second", v)}
+    change["negated"] = lambda v: shape_as("negated view", v)
+    return lambda values: change[kind](values) if values.is_floating_point() and values.dim() else values
+
+
+class _Call(NamedTuple):
+    """The arguments of a call, plain tensors in the layout of the layer."""
+
+    x: Tensor
+    hx: Tensor
+    dt: Any
+    direction: Tensor
+
+
+def _build(case: KernelCase) -> Any:
+    bias, input_map, output_map = case.flags
+    options: dict[str, Any] = {"bias": bias, "input_map": input_map, "output_map": output_map}
+    options |= {"parametrisation": case.parametrisation, "constraint": case.constraint, "time_warnings": False}
+    if case.layer in ("lrc", "lrcu"):
+        options["elastance"] = case.elastance
+    if case.layer != "lrcu":
+        options["solver"] = case.solver
+    _, _, inputs, units = case.sizes
+    return LAYERS[case.layer](
+        inputs,
+        units,
+        case.depth,
+        batch_first=case.batch_first,
+        bidirectional=case.bidirectional,
+        unfolds=case.unfolds,
+        dtype=torch.float64 if case.double else torch.float32,
+        **options,
+    )
+
+
+def _draw(case: KernelCase, dtype: torch.dtype) -> _Call:
+    steps, batch, inputs, units = case.sizes
+    if case.packing != "no":
+        steps, batch = max(1, steps), max(1, batch)
+    directions = 2 if case.bidirectional else 1
+    lead = (batch, steps) if case.batch_first else (steps, batch)
+
+    def normal(*shape: int) -> Tensor:
+        return torch.randn(shape, dtype=torch.float64).to(dtype)
+
+    gaps: Any = None
+    if case.gaps == "number":
+        gaps = float(torch.rand(()))
+    elif case.gaps == "scalar tensor":
+        gaps = torch.rand((), dtype=dtype)
+    elif case.gaps != "none":
+        gaps = shape_as(case.forms[2], torch.rand(lead, dtype=dtype))
+    return _Call(
+        shape_as(case.forms[0], normal(*lead, inputs)),
+        shape_as(case.forms[1], normal(case.depth * directions, batch, units)),
+        gaps,
+        shape_as(case.forms[3], normal(*lead, units * directions)),
+    )
+
+
+def _pack(case: KernelCase, call: _Call, *, as_given: bool) -> tuple[Any, Any]:
+    """Return input and dt, packed if the case says so; without `as_given` both in the plainest way."""
+    if case.packing == "no":
+        return call.x, call.dt
+    batch = call.x.shape[0 if case.batch_first else 1]
+    steps = call.x.shape[1 if case.batch_first else 0]
+    lengths = torch.randint(1, steps + 1, (batch,), generator=torch.Generator().manual_seed(case.seed))
+    lengths[:1] = steps  # The padded form of dt is as long as the longest sequence.
+    ordered = case.packing == "sorted"
+    if ordered:
+        lengths = lengths.sort(descending=True).values
+
+    def pack(values: Tensor, enforce_sorted: bool) -> PackedSequence:
+        return pack_padded_sequence(values, lengths, batch_first=case.batch_first, enforce_sorted=enforce_sorted)
+
+    gaps = call.dt
+    if as_given and isinstance(gaps, Tensor) and gaps.dim() and case.gaps.startswith("packed"):
+        gaps = pack(gaps, ordered and case.gaps == "packed")
+    return pack(call.x, ordered), gaps
+
+
+def _run(case: KernelCase, layer: Any, call: _Call, *, as_given: bool) -> dict[str, Tensor]:
+    """Return the output, the last states, and the gradient of everything."""
+    leaves = {"x": call.x.detach().requires_grad_(), "hx": call.hx.detach().requires_grad_()}
+    x, gaps = _pack(case, call._replace(x=leaves["x"]), as_given=as_given)
+    if as_given and case.hooks != "none":
+        with torch.autograd.graph.saved_tensors_hooks(lambda v: v.detach(), _unpack_hook(case.hooks)):
+            output, last = layer(x, leaves["hx"], dt=gaps)
+    else:
+        output, last = layer(x, leaves["hx"], dt=gaps)
+    direction = call.direction
+    if isinstance(output, PackedSequence):
+        output, _ = pad_packed_sequence(output, batch_first=case.batch_first)
+    given = {**leaves, **dict(layer.named_parameters())}
+    if not output.requires_grad:  # No step was taken.
+        return {"output": output, "last": last.detach()}
+    gradients = torch.autograd.grad(output, list(given.values()), direction, allow_unused=True, retain_graph=True)
+    answer = {"output": output.detach(), "last": last.detach()}
+    return answer | {name: g for name, g in zip(given, gradients, strict=True) if g is not None}
+
+
+def _replace_letters(layer: nn.Module, form: str) -> None:
+    for cell in layer.cells:
+        for name, parameter in list(cell.named_parameters()):
+            setattr(cell, name, nn.Parameter(shape_as(form, parameter.detach())))
+
+
+def attack(case: KernelCase) -> Outcome:
+    """Run a case on the kernels and on the plain loop in float64, and compare."""
+    torch.manual_seed(case.seed)
+    dtype = torch.float64 if case.double else torch.float32
+    layer, call = _build(case), _draw(case, dtype)
+    truth_layer = copy.deepcopy(layer).double()
+    for cell in truth_layer.cells:
+        cell.backend = "reference"
+    dt = _plain(call.dt) if isinstance(call.dt, Tensor) else call.dt
+    truth = _run(case, truth_layer, _Call(_plain(call.x), _plain(call.hx), dt, _plain(call.direction)), as_given=False)
+    if case.letters != "plain":
+        _replace_letters(layer, case.letters)
+    before = torch.get_num_threads()
+    torch.set_num_threads(case.threads)
+    try:
+        answer = _run(case, layer, call, as_given=True)
+    finally:
+        torch.set_num_threads(before)
+    # Without a step one of the two has no gradient, and the other one zeros.
+    for name in answer.keys() | truth.keys():
+        present = answer.get(name, truth.get(name))
+        zeros = torch.zeros(present.shape, dtype=torch.float64)
+        problem = _compare(answer.get(name, zeros), truth.get(name, zeros), case.double)
+        if problem:
+            return Outcome(WRONG, f"{name} {problem} in {case}")
+    return Outcome(RIGHT)
+
+
+def _compare(value: Tensor, expected: Tensor, double: bool) -> str:
+    if value.shape != expected.shape:
+        return f"has shape {tuple(value.shape)}, not {tuple(expected.shape)}"
+    if not expected.numel():
+        return ""
+    scale = max(1.0, expected.abs().max().item())
+    error = (value.double() - expected).abs().max().item()
+    allowed = scale * (tolerances.FUZZ_FLOAT64 if double else tolerances.FUZZ_FLOAT32)
+    return "" if error <= allowed else f"is off by {error:.2g} at a scale of {scale:.2g}"

@@ -1,0 +1,101 @@
+"""Random attacks: no wrong number, no crash, no hang, and a clear error for every bad input.
+
+The quick tests draw the same examples on every machine. The slow ones run thousands in processes of their own, and
+`make fuzz` draws new ones until it is stopped.
+"""
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from tests.fuzz import bad_calls, bad_files, bad_folders, campaign, command_lines, kernel_cases
+from tests.fuzz.outcomes import BAD, RIGHT, watch
+
+# name -> number of attacks in ten minutes on two cores.
+MANY = {"kernels": 4000, "calls": 2000, "files": 1500, "folders": 500, "commands": 400}
+
+
+def quick(examples: int) -> settings:
+    return settings(max_examples=examples, suppress_health_check=list(HealthCheck))
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    """Without the log lines about the plain loop."""
+    logger = logging.getLogger("lrcnet")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    yield
+    logger.setLevel(before)
+
+
+@quick(150)
+@given(kernel_cases.CASES)
+def test_kernels_give_the_numbers_of_the_plain_loop(case: kernel_cases.KernelCase) -> None:
+    outcome = watch(lambda: kernel_cases.attack(case))
+    assert outcome.kind == RIGHT, outcome.detail
+
+
+@pytest.mark.parametrize("name", bad_calls.TARGETS)
+def test_targets_take_right_arguments(name: str) -> None:
+    target = bad_calls.TARGETS[name]
+    target.call(**target.arguments())
+
+
+@quick(200)
+@given(bad_calls.CASES)
+def test_bad_arguments_get_a_clear_error(case: bad_calls.BadCall) -> None:
+    outcome = watch(lambda: bad_calls.attack(case))
+    assert outcome.kind not in BAD, outcome.detail
+
+
+@pytest.mark.parametrize("name", bad_files.FORMATS)
+def test_undamaged_files_are_read(name: str) -> None:
+    outcome = watch(lambda: bad_files.attack(bad_files.BadFile(name, ())))
+    assert outcome.kind == RIGHT, outcome.detail
+
+
+@quick(200)
+@given(bad_files.CASES)
+def test_damaged_files_get_a_clear_error(case: bad_files.BadFile) -> None:
+    outcome = watch(lambda: bad_files.attack(case))
+    assert outcome.kind not in BAD, outcome.detail
+
+
+@quick(60)
+@given(bad_folders.CASES)
+def test_damaged_run_folders_get_a_clear_error(case: bad_folders.BadFolder) -> None:
+    outcome = watch(lambda: bad_folders.attack(case))
+    assert outcome.kind not in BAD, outcome.detail
+
+
+@quick(40)
+@given(command_lines.CASES)
+def test_wrong_command_lines_get_a_clear_error(case: command_lines.BadCommand) -> None:
+    outcome = watch(lambda: command_lines.attack(case))
+    assert outcome.kind not in BAD, outcome.detail
+
+
+def test_the_table_counts_every_kind() -> None:
+    counts = campaign.Counter({"right answer": 3, "clear error": 2, "unclear error": 1})
+    table = campaign.format_table({"calls": counts})
+    assert "unclear errors: 16.67 % of 6 bad inputs" in table
+    assert not campaign.is_good({"calls": counts})
+    assert campaign.is_good({"calls": campaign.Counter({"clear error": 3}), "kernels": campaign.Counter({RIGHT: 1})})
+    assert not campaign.is_good({"kernels": campaign.Counter({"crash": 1, RIGHT: 99})})
+
+
+def test_a_crash_is_counted_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The worker cannot find this target, so its process fails.
+    counts, details = campaign.run_chunk("kernels", -1, 0)
+    assert counts == {"crash": 1}
+    assert "crash (exit code 1)" in details[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MANY)
+def test_many_attacks(name: str) -> None:
+    counts, details = campaign.run_target(name, MANY[name], seed_number=1)
+    assert campaign.is_good({name: counts}), "\n".join([campaign.format_table({name: counts}), *details])
