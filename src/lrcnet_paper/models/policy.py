@@ -5,12 +5,13 @@ Axes: batch, time, row, column, colour.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from lrcnet.errors import one_of
+from lrcnet.errors import DivergenceWarning, one_of
 from lrcnet.models import dense
 from lrcnet_paper.models.recurrent import recurrent_layer
 
@@ -111,8 +112,12 @@ def read_out(layer: nn.Module, width: int, features: int) -> nn.Linear:
     probe = torch.randn(
         _PROBE_SEQUENCES, 1, features, generator=torch.Generator().manual_seed(_PROBE_SEED), dtype=output.weight.dtype
     )
-    states, _ = layer(probe.expand(-1, _PROBE_STEPS, -1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DivergenceWarning)
+        states, _ = layer(probe.expand(-1, _PROBE_STEPS, -1))
     std, mean = torch.std_mean(output(states[:, -1]))
+    if not bool(std.isfinite()):
+        return output  # an LTC under one explicit step diverges already here and has no scale
     output.weight /= std
     output.bias.fill_(-mean / std)
     return output

@@ -51,8 +51,9 @@ def headline_table(sections: Sequence[ArtefactSection]) -> Table:
 def _headline_row(section: ArtefactSection) -> tuple[Cell, ...]:
     claims = section.rendered.claims
     if not claims:
-        drawn = "not drawn" if section.rendered.skipped else "drawn" if section.rendered.pictures else "tabulated"
-        return section.title, section.says or "no claim", None, drawn, None, None
+        rendered = section.rendered
+        state = "drawn" if rendered.pictures else "not measured" if rendered.skipped else "tabulated"
+        return section.title, section.says or "no claim", None, state, None, None
     verdicts = [claim.verdict for claim in claims]
     agreeing = sum(verdict.word.startswith("agrees") for verdict in verdicts)
     certain = [verdict.certainty.split(";")[0] for verdict in verdicts if verdict.certainty]

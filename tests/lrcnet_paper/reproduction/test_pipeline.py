@@ -48,7 +48,7 @@ def test_a_run_that_two_artefacts_share_is_planned_once(tmp_path):
 
 
 def test_a_limit_counts_epochs_or_iterations_as_the_task_does(tmp_path):
-    (ode,) = plan_runs(["neural-ode"], "paper", tmp_path, seeds=1, epochs=7, only=["neural-ode/duffing/lrc-a"])
+    (ode,) = plan_runs(["neural-ode"], "quick", tmp_path, seeds=1, epochs=7, only=["neural-ode/duffing/lrc-a"])
     assert (ode.epochs, ode.iterations) == (None, 7)
     (person,) = plan_runs(["classification"], "quick", tmp_path, seeds=1, epochs=7, only=["person/coarse/gru"])
     assert (person.epochs, person.iterations) == (7, None)
