@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 KERNELS := $(wildcard src/lrcnet/kernels/csrc/*)
 
-.PHONY: demo test test-all lint format sanitize wheel clean
+.PHONY: demo test test-all lint format sanitize fuzz wheel clean
 
 $(VENV)/.ready: pyproject.toml constraints.txt setup.py $(KERNELS)
 	$(PYTHON) -m venv $(VENV)
@@ -44,7 +44,11 @@ test: lint
 test-all: $(VENV)/.ready-all sanitize
 	$(BIN)/python -m pytest -m slow
 
-# The kernels once more, compiled with address and undefined-behaviour sanitizers.
+# Random attacks with new seeds until interrupted, 12,000 at a time, with a table of what happened.
+fuzz: $(VENV)/.ready
+	$(BIN)/python -m tests.fuzz.campaign --endless
+
+# The kernels once more, compiled with the address, undefined-behaviour and thread sanitizers.
 sanitize: $(VENV)/.ready
 	$(BIN)/python tests/kernels/sanitize.py
 

@@ -5,12 +5,14 @@ The quick tests draw the same examples on every machine. The slow ones run thous
 """
 
 import logging
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from tests.fuzz import bad_calls, bad_files, bad_folders, campaign, command_lines, kernel_cases
+from tests.fuzz import bad_calls, bad_files, bad_folders, campaign, command_lines, kernel_cases, kills
 from tests.fuzz.outcomes import BAD, RIGHT, watch
 
 # name -> number of attacks in ten minutes on two cores.
@@ -99,3 +101,17 @@ def test_a_crash_is_counted_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_many_attacks(name: str) -> None:
     counts, details = campaign.run_target(name, MANY[name], seed_number=1)
     assert campaign.is_good({name: counts}), "\n".join([campaign.format_table({name: counts}), *details])
+
+
+@pytest.mark.slow
+def test_killed_runs_resume_to_the_same_bytes() -> None:
+    assert kills.compare(10, 2000, seed=1) == (10, [])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", bad_files.FORMATS)
+def test_coverage_guided_attacks_on_readers(name: str) -> None:
+    pytest.importorskip("atheris", reason="atheris has wheels for few systems only")
+    command = [sys.executable, "-m", "tests.fuzz.guided", name, "-max_total_time=15", "-rss_limit_mb=4096"]
+    done = subprocess.run(command, cwd=campaign.ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]

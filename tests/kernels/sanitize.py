@@ -1,4 +1,4 @@
-"""Compiles the kernels with the address and undefined-behaviour sanitizers and runs the kernel tests on them.
+"""Compiles the kernels with the address, undefined-behaviour and thread sanitizers and runs the kernel tests on them.
 
     python tests/kernels/sanitize.py [pytest arguments]
 
@@ -14,14 +14,12 @@ import sys
 import sysconfig
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "src/lrcnet/kernels/csrc"
 COMPILER = os.environ.get("CXX", "g++")
-FLAGS = (
-    "-std=c++17 -O1 -g -fPIC -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all -Wno-psabi "
-    "-ffp-contract=fast"
-)
+FLAGS = "-std=c++17 -O1 -g -fPIC -fno-omit-frame-pointer -fno-sanitize-recover=all -Wno-psabi -ffp-contract=fast"
 X86 = platform.machine() in ("x86_64", "AMD64")
 # name -> flags of one build of kernels.cpp each; the module knows them as its own instruction sets.
 NARROW = ["-mavx2", "-mfma"] if X86 else []
@@ -32,8 +30,43 @@ BUILDS = {
 MODULE = "LRCNET_SANITIZED_MODULE"
 
 
-def build(folder: Path) -> Path:
-    """The module, as setup.py builds it but with sanitizers."""
+class Sanitizer(NamedTuple):
+    """The compiler's name of a sanitizer, its library, further flags, and the tests that run under it."""
+
+    name: str
+    library: str
+    flags: list[str]
+    options: dict[str, str]
+    builds: tuple[str, ...]
+    tests: list[str]
+
+
+_TESTS = [f"tests/kernels/test_{name}.py" for name in ("values", "operator", "backend", "boundary", "wired")]
+SANITIZERS = (
+    Sanitizer(
+        "address,undefined",
+        "libasan.so",
+        [],
+        # Python keeps memory to its end on purpose; what the kernels allocate they free in the same call.
+        {"ASAN_OPTIONS": "detect_leaks=0"},
+        tuple(BUILDS),
+        [*_TESTS, "-k", "not compiles and not exports and not fork and not opcheck and not recorded_program"],
+    ),
+    Sanitizer(
+        "thread",
+        "libtsan.so",
+        # It does not see how the threads of OpenMP wait for each other; those of the C++ library it does.
+        ["-DLRCNET_OWN_THREADS"],
+        {"TSAN_OPTIONS": "halt_on_error=1 exitcode=66 ignore_noninstrumented_modules=1"},
+        ("baseline",),
+        ["tests/kernels/test_threads.py"],
+    ),
+)
+
+
+def build(folder: Path, sanitizer: Sanitizer) -> Path:
+    """The module, as setup.py builds it but with a sanitizer."""
+    flags = [*FLAGS.split(), f"-fsanitize={sanitizer.name}", *sanitizer.flags]
     include = f"-I{sysconfig.get_paths()['include']}"
     objects = []
     jobs = []
@@ -44,13 +77,13 @@ def build(folder: Path) -> Path:
     jobs.append((SOURCES / "threads.cpp", folder / "threads.o", []))
     running = []
     for source, target, extra in jobs:
-        running.append(subprocess.Popen([COMPILER, *FLAGS.split(), *extra, "-c", str(source), "-o", str(target)]))
+        running.append(subprocess.Popen([COMPILER, *flags, *extra, "-c", str(source), "-o", str(target)]))
         objects.append(str(target))
     if any(process.wait() for process in running):
         raise SystemExit("the kernels did not compile with sanitizers")
     library = folder / "_native.abi3.so"
     subprocess.run(
-        [COMPILER, "-shared", "-fsanitize=address,undefined", *objects, "-o", str(library), "-pthread", "-ldl"],
+        [COMPILER, "-shared", f"-fsanitize={sanitizer.name}", *objects, "-o", str(library), "-pthread", "-ldl"],
         check=True,
     )
     return library
@@ -66,43 +99,36 @@ def pytest_configure() -> None:
     spec.loader.exec_module(module)
 
 
-def main(arguments: list[str]) -> int:
+def run(sanitizer: Sanitizer, arguments: list[str]) -> int:
+    """Run the tests on every build under one sanitizer; return the first exit code that is not 0."""
     with tempfile.TemporaryDirectory() as folder:
-        library = build(Path(folder))
+        library = build(Path(folder), sanitizer)
         # The C++ library beside the sanitizer's: torch throws, and the sanitizer must know the real throw by then.
         preloaded = [
             subprocess.run([COMPILER, f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout
-            for name in ("libasan.so", "libstdc++.so")
+            for name in (sanitizer.library, "libstdc++.so")
         ]
-        code = 0
-        for name in BUILDS:
+        for name in sanitizer.builds:
             environment = {
                 **os.environ,
+                **sanitizer.options,
                 MODULE: str(library),
                 "LD_PRELOAD": " ".join(path.strip() for path in preloaded),
-                # Python keeps memory to its end on purpose; what the kernels allocate they free in the same call.
-                "ASAN_OPTIONS": "detect_leaks=0",
                 "LRCNET_ISA": name,
                 # This tree's own sources, whichever tree the package was installed from.
                 "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "src")]),
             }
-            tests = [f"tests/kernels/test_{name}.py" for name in ("values", "operator", "backend", "wired")]
-            skip = "not compiles and not exports and not fork and not opcheck"
-            command = [
-                sys.executable,
-                "-m",
-                "pytest",
-                "-q",
-                "-p",
-                "tests.kernels.sanitize",
-                "-k",
-                skip,
-                *tests,
-                *arguments,
-            ]
-            print(f"sanitizers, {name}:", flush=True)
-            code |= subprocess.run(command, env=environment, cwd=ROOT, check=False).returncode
-    return code
+            plugin = ["-p", "tests.kernels.sanitize"]
+            command = [sys.executable, "-m", "pytest", "-q", *plugin, *sanitizer.tests, *arguments]
+            print(f"sanitizer {sanitizer.name}, {name}:", flush=True)
+            code = subprocess.run(command, env=environment, cwd=ROOT, check=False).returncode
+            if code:
+                return code
+    return 0
+
+
+def main(arguments: list[str]) -> int:
+    return max(run(sanitizer, arguments) for sanitizer in SANITIZERS)
 
 
 if __name__ == "__main__":

@@ -37,6 +37,11 @@ struct Problem {
   void* states;
   std::int64_t state_time, state_batch;
   void* saved;  // (T, K, B, planes, m) or null; planes as saved_planes() counts them
+  // Asked between blocks of steps: whether to give up, because the user pressed Ctrl-C. Null if nobody can.
+  bool (*is_interrupted)(void* watch);
+  void* watch;
+
+  bool interrupted() const { return is_interrupted && is_interrupted(watch); }
 };
 
 struct Gradients {

@@ -258,6 +258,7 @@ struct Backward {
   void run_block(const BackwardScratch<T>& scratch, const Sums<T>& sum, index_t sample, index_t samples) const {
     std::memset(scratch.gh, 0, static_cast<std::size_t>(samples * sizes.m_padded) * sizeof(T));
     for (index_t end = sizes.T; end > 0; end -= sizes.steps) {
+      if (problem.interrupted()) return;
       const index_t steps = smaller(sizes.steps, end), time = end - steps;
       for (index_t t = steps - 1; t >= 0; --t) run_step(scratch, sum, t * samples, time + t, sample, samples);
       // With one unfolding the states before all steps of the block are available: one product instead of one per step.

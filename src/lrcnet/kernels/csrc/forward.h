@@ -125,6 +125,7 @@ struct Forward {
     const T* h0 = static_cast<const T*>(problem.h0);
     gather_rows(h0 ? h0 + sample * sizes.m : nullptr, sizes.m, samples, sizes.m, sizes.m_padded, scratch.h);
     for (index_t time = 0; time < sizes.T; time += sizes.steps) {
+      if (problem.interrupted()) return;
       const index_t steps = smaller(sizes.steps, sizes.T - time);
       sum_inputs(scratch, time, steps, sample, samples);
       for (index_t t = 0; t < steps; ++t) {

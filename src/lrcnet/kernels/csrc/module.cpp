@@ -4,9 +4,12 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 
 #include "api.h"
 #include "checks.h"
@@ -161,6 +164,32 @@ bool find_diverged(const Problem& problem, std::int64_t* time, std::int64_t* sam
   return found;
 }
 
+// The interpreter's lock, released for a long call; the thread that made the call takes it back now and then to look
+// for signals, so that Ctrl-C does not wait for the end of a long sequence.
+struct Released {
+  PyThreadState* state = PyEval_SaveThread();
+  const std::thread::id caller = std::this_thread::get_id();
+  std::chrono::steady_clock::time_point next = std::chrono::steady_clock::now() + kPause;
+  std::atomic<bool> interrupted{false};
+
+  static constexpr std::chrono::milliseconds kPause{50};
+
+  ~Released() { PyEval_RestoreThread(state); }
+
+  static bool ask(void* self) { return static_cast<Released*>(self)->check(); }
+
+  bool check() {
+    if (interrupted.load(std::memory_order_relaxed)) return true;
+    if (std::this_thread::get_id() != caller || std::chrono::steady_clock::now() < next) return false;
+    PyEval_RestoreThread(state);
+    const bool found = PyErr_CheckSignals() != 0;
+    state = PyEval_SaveThread();
+    next = std::chrono::steady_clock::now() + kPause;
+    if (found) interrupted = true;
+    return found;
+  }
+};
+
 PyObject* no_memory(int failed) {
   if (failed) return PyErr_NoMemory();
   Py_RETURN_NONE;
@@ -184,12 +213,17 @@ PyObject* scan(PyObject*, PyObject* const* args, Py_ssize_t count) {
         is_double ? dt_at<double>(problem, time, sample) : static_cast<double>(dt_at<float>(problem, time, sample)));
   int failed;
   bool diverged = false;
-  Py_BEGIN_ALLOW_THREADS;
-  failed = in_use->scan(problem, is_double, lrcnet::run_tasks);
-  if (!failed)
-    diverged =
-        is_double ? find_diverged<double>(problem, &time, &sample) : find_diverged<float>(problem, &time, &sample);
-  Py_END_ALLOW_THREADS;
+  bool interrupted;
+  {
+    Released released;
+    problem.is_interrupted = Released::ask, problem.watch = &released;
+    failed = in_use->scan(problem, is_double, lrcnet::run_tasks);
+    interrupted = released.interrupted;
+    if (!failed && !interrupted)
+      diverged =
+          is_double ? find_diverged<double>(problem, &time, &sample) : find_diverged<float>(problem, &time, &sample);
+  }
+  if (interrupted) return nullptr;
   if (diverged) return Py_BuildValue("(sLL)", "state", static_cast<long long>(time), static_cast<long long>(sample));
   return no_memory(failed);
 }
@@ -212,10 +246,14 @@ PyObject* scan_backward(PyObject*, PyObject* const* args, Py_ssize_t count) {
   checks.model(problem), checks.sequence(problem), checks.backward(problem, gradients);
   if (reader.failed() || refuse(checks)) return nullptr;
   int failed;
-  Py_BEGIN_ALLOW_THREADS;
-  failed = in_use->scan_backward(problem, gradients, is_double, lrcnet::run_tasks);
-  Py_END_ALLOW_THREADS;
-  return no_memory(failed);
+  bool interrupted;
+  {
+    Released released;
+    problem.is_interrupted = Released::ask, problem.watch = &released;
+    failed = in_use->scan_backward(problem, gradients, is_double, lrcnet::run_tasks);
+    interrupted = released.interrupted;
+  }
+  return interrupted ? nullptr : no_memory(failed);
 }
 
 // step(is_double, model..., batch, x, x_batch, x_channel, h, dt, dt_batch, dt_value, out) -> None.

@@ -36,7 +36,8 @@ using Parallel = void (*)(void (*)(void*), void*, unsigned, unsigned);
 Parallel parallel = nullptr;
 std::atomic<bool> forked{false};
 
-#if defined(__linux__)
+// LRCNET_OWN_THREADS is for the thread sanitizer, which does not see how OpenMP's threads wait for each other.
+#if defined(__linux__) && !defined(LRCNET_OWN_THREADS)
 struct Runtime {
   char path[4096];
   bool of_torch;

@@ -1,0 +1,75 @@
+"""Kill a training run at random moments, again and again, and compare its files with those of a run left alone.
+
+    python -m tests.fuzz.kills [--kills 50] [--seed 0]
+
+A pause in the middle of every write (`LRCNET_PAUSE_IN_WRITE`) makes kills inside a write likely.
+"""
+
+import argparse
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+RUN = ("neural-ode", "--variant", "spiral", "--model", "lrc-s", "--quiet", "--threads", "1")
+COMPARED = ("metrics.csv",)
+
+
+def start(folder: Path, iterations: int, **environment: str) -> "subprocess.Popen[bytes]":
+    """Start the run as a process."""
+    command = [sys.executable, "-m", "lrcnet.cli", "train", *RUN, "--iterations", str(iterations), "--out", str(folder)]
+    quiet = subprocess.DEVNULL
+    return subprocess.Popen(command, stdout=quiet, stderr=quiet, env={**os.environ, **environment})
+
+
+def kill_until(kills: int, folder: Path, iterations: int, seed: int) -> int:
+    """Kill the run after it has begun to write, until there were enough kills; return their number."""
+    draw, count = random.Random(seed), 0
+    while count < kills and not (folder / "result.json").exists():
+        process = start(folder, iterations, LRCNET_PAUSE_IN_WRITE="0.02")
+        _wait_for_progress(process, folder)
+        time.sleep(draw.uniform(0, 0.3))
+        if process.poll() is None:
+            process.kill()
+            count += 1
+        process.wait()
+    return count
+
+
+def _wait_for_progress(process: "subprocess.Popen[bytes]", folder: Path) -> None:
+    """Wait until the process has written a checkpoint, so that every kill meets a run at work."""
+    last = folder / "last.ckpt"
+    before = last.stat().st_mtime_ns if last.exists() else 0
+    while process.poll() is None and (not last.exists() or last.stat().st_mtime_ns == before):
+        time.sleep(0.02)
+
+
+def compare(kills: int, iterations: int, seed: int) -> tuple[int, list[str]]:
+    """Return the number of kills and the names of files that differ from those of an uninterrupted run."""
+    with tempfile.TemporaryDirectory() as name:
+        alone, killed = Path(name) / "alone", Path(name) / "killed"
+        if start(alone, iterations).wait():
+            raise RuntimeError("the run that is left alone failed")
+        count = kill_until(kills, killed, iterations, seed)
+        if start(killed, iterations).wait():
+            return count, ["the run could not be resumed"]
+        differing = [file for file in COMPARED if (alone / file).read_bytes() != (killed / file).read_bytes()]
+        return count, differing + [path.name for path in killed.glob(".*.part")]
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=50, help="number of kills (default: 50)")
+    parser.add_argument("--iterations", type=int, default=6000, help="length of the run (default: 6000)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the moments (default: 0)")
+    given = parser.parse_args(arguments)
+    count, problems = compare(given.kills, given.iterations, given.seed)
+    print(f"{count} kills; {'identical bytes' if not problems else 'differences: ' + ', '.join(problems)}")
+    return bool(problems) or count < given.kills
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
