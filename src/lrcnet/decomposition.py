@@ -13,17 +13,20 @@ from torch import Tensor
 
 from lrcnet import liquid
 from lrcnet.circuit import LETTERS, STEP_LETTERS, Circuit
+from lrcnet.kernels.operators import SCAN_ARGUMENTS, with_mask
 from lrcnet.kernels.problem import Problem
 from lrcnet.solvers import advance
 from lrcnet.tracing import scan_operator
 
+# A synapse without these has no effect, whatever its slope and offset.
+_MASKED = ("g", "k", "o")
 _NO_LETTERS = Circuit._make([None] * len(Circuit._fields))
 
 
 def scan_plainly(*flat: Any) -> tuple[Tensor, Tensor]:
     """Compute the states of lrcnet::scan from its flat arguments, but not the gates that its gradient needs."""
-    *arguments, keep = flat
-    problem = Problem.unpack(arguments)
+    *arguments, keep, mask = with_mask(flat, SCAN_ARGUMENTS)
+    problem = Problem.unpack(arguments, mask)
     switches = problem.switches
     circuit = _constrain(problem.circuit, switches.scaled)
     names = [name for name in STEP_LETTERS if getattr(circuit, name) is not None]
@@ -53,10 +56,12 @@ def scan_plainly(*flat: Any) -> tuple[Tensor, Tensor]:
 
 
 def _constrain(circuit: Circuit, scaled: bool) -> Circuit:
-    """Return the letters that a backend would compute with: in their units, and those that must be >= 0 clamped."""
+    """Return the letters that a backend would compute with: in units, masked, those that must be >= 0 clamped."""
     values = []
-    for name, value in circuit._asdict().items():
+    for name in LETTERS:
+        value = getattr(circuit, name)
         if value is not None:
+            value = value * circuit.mask if circuit.mask is not None and name in _MASKED else value
             value = value * LETTERS[name].unit if scaled else value
             value = value.clamp(min=0) if LETTERS[name].nonnegative else value
         values.append(value)

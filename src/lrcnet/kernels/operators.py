@@ -24,8 +24,8 @@ NOT_KEPT = "lrcnet::scan was called with keep=False, so nothing was kept for its
 
 _TENSORS = len(TENSORS)
 # The tensors, dt_value, the switches, keep and the mask; instead of keep the states, what was saved, and two wishes.
-_SCAN_ARGUMENTS = _TENSORS + 1 + len(Switches._fields) + 2
-_BACKWARD_ARGUMENTS = _SCAN_ARGUMENTS + 3
+SCAN_ARGUMENTS = _TENSORS + 1 + len(Switches._fields) + 2
+_BACKWARD_ARGUMENTS = SCAN_ARGUMENTS + 3
 
 
 def _schema_of_a_problem() -> str:
@@ -137,12 +137,12 @@ def _fill_missing(x: Tensor, gradients: list[Tensor | None]) -> tuple[Tensor, ..
 
 
 def _scan_on_cpu(*flat: Any) -> tuple[Tensor, Tensor]:
-    *problem, keep, mask = _with_mask(flat, _SCAN_ARGUMENTS)
+    *problem, keep, mask = with_mask(flat, SCAN_ARGUMENTS)
     return _scan(Problem.unpack(problem, mask), keep)
 
 
 def _scan_fake(*flat: Any) -> tuple[Tensor, Tensor]:
-    *arguments, keep, mask = _with_mask(flat, _SCAN_ARGUMENTS)
+    *arguments, keep, mask = with_mask(flat, SCAN_ARGUMENTS)
     problem = Problem.unpack(arguments, mask)
     # torch sends a call to the fake if only one of its tensors is on the meta device.
     for name, tensor in (*zip(TENSORS, flat, strict=False), ("mask", mask)):
@@ -153,13 +153,13 @@ def _scan_fake(*flat: Any) -> tuple[Tensor, Tensor]:
 
 
 def _scan_backward_on_cpu(grad: Tensor | None, *flat: Any) -> tuple[Tensor, ...]:
-    *arguments, states, saved, want_x, want_dt, mask = _with_mask(flat, _BACKWARD_ARGUMENTS)
+    *arguments, states, saved, want_x, want_dt, mask = with_mask(flat, _BACKWARD_ARGUMENTS)
     problem = Problem.unpack(arguments, mask)
     return _fill_missing(problem.x, _scan_backward(problem, grad, states, saved, want_x, want_dt))
 
 
 def _scan_backward_fake(grad: Tensor | None, *flat: Any) -> tuple[Tensor, ...]:
-    *arguments, _, _, want_x, want_dt, mask = _with_mask(flat, _BACKWARD_ARGUMENTS)
+    *arguments, _, _, want_x, want_dt, mask = with_mask(flat, _BACKWARD_ARGUMENTS)
     problem = Problem.unpack(arguments, mask)
     return _fill_missing(problem.x, _new_gradients(problem, want_x, want_dt))
 
@@ -215,7 +215,7 @@ class _ScanBackward(torch.autograd.Function):
         raise RuntimeError(ONCE)
 
 
-def _with_mask(flat: tuple[Any, ...], count: int) -> tuple[Any, ...]:
+def with_mask(flat: tuple[Any, ...], count: int) -> tuple[Any, ...]:
     """Return the arguments of an operator with the mask: torch leaves a last argument out if it has its default."""
     return flat if len(flat) == count else (*flat, None)
 
@@ -228,7 +228,7 @@ def _with_gradient(function: type[torch.autograd.Function], operator: Any, count
     """
 
     def call(*arguments: Any) -> Any:
-        arguments = _with_mask(arguments, count)
+        arguments = with_mask(arguments, count)
         tracked = torch.is_grad_enabled() and any(isinstance(a, Tensor) and a.requires_grad for a in arguments)
         if tracked:
             return function.apply(*arguments)  # type: ignore[no-untyped-call]
@@ -239,7 +239,7 @@ def _with_gradient(function: type[torch.autograd.Function], operator: Any, count
 
 
 for _name, _function, _on_cpu, _fake, _count in (
-    ("scan", _Scan, _scan_on_cpu, _scan_fake, _SCAN_ARGUMENTS),
+    ("scan", _Scan, _scan_on_cpu, _scan_fake, SCAN_ARGUMENTS),
     ("scan_backward", _ScanBackward, _scan_backward_on_cpu, _scan_backward_fake, _BACKWARD_ARGUMENTS + 1),
 ):
     torch.library.impl(f"lrcnet::{_name}", "CPU", _on_cpu)
