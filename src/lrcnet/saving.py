@@ -191,8 +191,8 @@ def _as_plain(what: str, value: Any) -> Any:
     if isinstance(value, Wiring):
         return {"wiring": json.loads(value.to_json())}
     raise TypeError(
-        f"a folder holds numbers, strings, lists and wirings, but {what} is a {type(value).__name__}; build the model with "
-        "plain arguments to save it"
+        f"a folder holds numbers, strings, lists and wirings, but {what} is a {type(value).__name__}; build the model "
+        "with plain arguments to save it"
     )
 
 
