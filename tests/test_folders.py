@@ -85,6 +85,13 @@ def test_tokens_and_neural_odes_can_be_saved_too(tmp_path: Path) -> None:
     assert torch.equal(lrcnet.load(ode.save(tmp_path / "ode"))(y, t), ode(y, t))
 
 
+def test_a_wiring_is_part_of_the_folder(tmp_path: Path) -> None:
+    layer, x = lrcnet.LRC(3, wiring=lrcnet.wirings.AutoNCP(12, 3, seed=1)).eval(), torch.randn(5, 2, 3)
+    twin = lrcnet.load(layer.save(tmp_path))
+    assert twin.cells[0].wiring == layer.cells[0].wiring
+    assert torch.equal(twin(x)[0], layer(x)[0])
+
+
 def test_a_layer_of_ones_own_is_found_by_its_module(tmp_path: Path) -> None:
     assert isinstance(lrcnet.load(Own(3).save(tmp_path)), Own)
 

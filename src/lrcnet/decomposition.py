@@ -18,6 +18,7 @@ from lrcnet.kernels.problem import Problem
 from lrcnet.solvers import advance
 from lrcnet.tracing import scan_operator
 
+# A synapse without these has no effect, whatever its slope and offset.
 _NO_LETTERS = Circuit._make([None] * len(Circuit._fields))
 
 

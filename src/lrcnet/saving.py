@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from lrcnet.version import __version__
+from lrcnet.wirings import Wiring
 
 FORMAT = 1
 """The version of the folder's layout; it grows if an older reader could not read a newer folder."""
@@ -30,8 +31,8 @@ _CLASSES: dict[str, type[nn.Module]] = {}
 class Saveable:
     """A mixin for modules: `save` writes a folder that `lrcnet.load` reads.
 
-    The arguments of the constructor are recorded when an instance is made. Numbers, strings, None and lists of these
-    are stored as they are; an argument that is a module is stored as the attribute of the same name.
+    The arguments of the constructor are recorded when an instance is made. Numbers, strings, None, lists of these and
+    wirings are stored as they are; an argument that is a module is stored as the attribute of the same name.
     """
 
     _arguments: Mapping[str, Any]
@@ -152,12 +153,15 @@ def _build(description: Mapping[str, Any]) -> nn.Module:
             f"the class of a model must be one of lrcnet's or of an imported module, but is {name!r}; import the "
             "module that defines it, or update lrcnet"
         )
-    arguments = {
-        key: _build(value["model"]) if isinstance(value, dict) and "model" in value else value
-        for key, value in description["arguments"].items()
-    }
+    arguments = {key: _build_argument(value) for key, value in description["arguments"].items()}
     model: nn.Module = kind(**arguments)
     return model.to(getattr(torch, description["dtype"]))
+
+
+def _build_argument(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    return _build(value["model"]) if "model" in value else Wiring.from_json(json.dumps(value["wiring"]))
 
 
 def _check_description(model: nn.Module, description: Mapping[str, Any], state: Mapping[str, Tensor]) -> None:
@@ -184,9 +188,11 @@ def _as_plain(what: str, value: Any) -> Any:
         return [_as_plain(what, part) for part in value]
     if value is None or isinstance(value, str | bool | int | float):
         return value
+    if isinstance(value, Wiring):
+        return {"wiring": json.loads(value.to_json())}
     raise TypeError(
-        f"a folder holds numbers, strings and lists, but {what} is a {type(value).__name__}; build the model with "
-        "plain arguments to save it"
+        f"a folder holds numbers, strings, lists and wirings, but {what} is a {type(value).__name__}; build the model "
+        "with plain arguments to save it"
     )
 
 

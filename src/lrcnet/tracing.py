@@ -13,6 +13,8 @@ from torch import Tensor, nn
 _ORDINARY = frozenset({Tensor, nn.Parameter, type(None)})
 # Looked up once: these are asked at every step of a stream.
 compiling = torch.compiler.is_compiling
+# torch 2.6 does not tell torch.export from torch.compile; there, a loop of unknown length is not exported.
+_exporting: Callable[[], bool] = getattr(torch.compiler, "is_exporting", lambda: False)
 _forward_ad = torch.autograd.forward_ad
 _innermost_transform = torch._C._functorch.peek_interpreter_stack
 _jit_state = torch._C._get_tracing_state
@@ -32,7 +34,7 @@ class Unscriptable:
 
 def is_unknown(size: int) -> bool:
     """Return whether torch.export traces with a size of an axis that it does not know."""
-    return torch.compiler.is_exporting() and not isinstance(size, int)
+    return not isinstance(size, int) and _exporting()
 
 
 def scan_operator(

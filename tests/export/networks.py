@@ -6,6 +6,7 @@ from typing import Any
 import torch
 
 import lrcnet
+from lrcnet import wirings
 from lrcnet.solvers import SOLVERS, DormandPrince
 
 FIXED_SOLVERS = [name for name, method in SOLVERS.items() if not isinstance(method, DormandPrince)]
@@ -61,6 +62,11 @@ SLOW: dict[str, Callable[[], Any]] = {
     "max-pooling": lambda: lrcnet.Classifier(layer("lstm"), UNITS, 2, pooling="max"),
     "tagger": lambda: lrcnet.Tagger(layer("ltc"), UNITS, 2),
     "sparse": sparse,
+    "wired": lambda: lrcnet.LRC(CHANNELS, num_layers=2, wiring=wirings.AutoNCP(12, 3, seed=1)),
+    "wired-ltc": lambda: lrcnet.LTC(CHANNELS, wiring=wirings.AutoNCP(12, 3, seed=1), output_map=True),
+    "wired-mean": lambda: lrcnet.Classifier(
+        lrcnet.LRCU(CHANNELS, wiring=wirings.Random(8, sparsity_level=0.6, random_seed=1)), 8, 2, pooling="mean"
+    ),
 }
 ALL = {**QUICK, **SLOW}
 

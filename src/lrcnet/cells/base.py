@@ -158,7 +158,7 @@ class Cell(Unscriptable, nn.Module, ABC):
     def _scan_of_unknown_length(self, x: Tensor, h: Tensor, dt: float | Tensor) -> Tensor:
         """Run the plain loop as one operator, because an exported program works for every length."""
         step, timed = _PlainStep(self), isinstance(dt, Tensor)
-        names, values = zip(*step.named_parameters(), strict=True)
+        names, values = zip(*step.named_parameters(), *step.named_buffers(), strict=True)
 
         def body(h: Tensor, x: Tensor, *rest: Tensor) -> Tensor:
             gap = rest[0].unsqueeze(-1) if timed else dt

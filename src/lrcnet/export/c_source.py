@@ -66,7 +66,7 @@ def generate_c(
     sections = [
         _head(network, arithmetic, own_exp),
         f"#define LAYERS {len(network.cells)}\n#define UNITS {network.cells[0].units}\n"
-        f"#define TERMS {terms_per_unit(network)}\n",
+        f"#define MOTORS {network.cells[0].outputs}\n#define TERMS {terms_per_unit(network)}\n",
         numbers.preamble,
         cell_code(network),
         solver_code(network.switches, numbers.literal) if kind.is_ode else "",

@@ -22,7 +22,7 @@ def header_code(network: NetworkData, arithmetic: str) -> str:
     if KINDS[network.kind].has_memory:
         members.append(f"  {number} c[{len(network.cells)}][{units}];")
     if network.pooling != "last":
-        members.append(f"  float pooled[{units}];")
+        members.append(f"  float pooled[{network.cells[0].outputs}];")
     if network.pooling != "last" or network.fill_first_gap:
         members.append("  uint32_t readings;")
     gap = "dt is the time since the previous reading, in the unit of the training data. " if network.timed else ""
@@ -61,7 +61,7 @@ def step_code(network: NetworkData, numbers: Arithmetic) -> str:
         "  for (l = 0; l < LAYERS; l++) {",
         "    terms(&cells[l], values, t);",
         f"    advance(&cells[l], t, state->h[l], {_last_argument(network)});",
-        f"    for (i = 0; i < UNITS; i++) values[i] = {_output_of_a_cell(network)};",
+        f"    for (i = 0; i < MOTORS; i++) values[i] = {_output_of_a_cell(network)};",
         "  }",
         *_pooling_lines(network),
         *_answer_lines(network),
@@ -118,7 +118,7 @@ def _output_of_a_cell(network: NetworkData) -> str:
 def _pooling_lines(network: NetworkData) -> list[str]:
     if network.pooling == "last":
         return []
-    lines = ["  state->readings++;", "  for (i = 0; i < UNITS; i++) {", "    float value = TO_FLOAT(values[i]);"]
+    lines = ["  state->readings++;", "  for (i = 0; i < MOTORS; i++) {", "    float value = TO_FLOAT(values[i]);"]
     if network.pooling == "mean":
         lines += [
             "    state->pooled[i] += value;",
@@ -134,7 +134,7 @@ def _pooling_lines(network: NetworkData) -> list[str]:
 
 def _answer_lines(network: NetworkData) -> list[str]:
     if network.head is None:
-        return ["  for (i = 0; i < UNITS; i++) y[i] = TO_FLOAT(values[i]);"]
+        return ["  for (i = 0; i < MOTORS; i++) y[i] = TO_FLOAT(values[i]);"]
     answer = "TO_FLOAT(sum)"
     if network.target_scale is not None:
         answer = f"target_mean[l] + target_scale[l] * {answer}"
@@ -143,7 +143,7 @@ def _answer_lines(network: NetworkData) -> list[str]:
     return [
         f"  for (l = 0; l < {network.outputs}; l++) {{",
         "    num sum = LOAD(head_bias, l);",
-        "    for (i = 0; i < UNITS; i++) sum += TIMES(head_weight, l * UNITS + i, values[i]);",
+        "    for (i = 0; i < MOTORS; i++) sum += TIMES(head_weight, l * MOTORS + i, values[i]);",
         f"    y[l] = {answer};",
         "  }",
     ]

@@ -56,5 +56,5 @@ def count(network: NetworkData, numbers: Arithmetic) -> Cost:
 
 def _state_bytes(network: NetworkData, cell: CellData) -> int:
     numbers = len(network.cells) * cell.units * (2 if KINDS[network.kind].has_memory else 1)
-    numbers += cell.units if network.pooling != "last" else 0
+    numbers += cell.outputs if network.pooling != "last" else 0
     return 4 * (numbers + (network.pooling != "last" or network.fill_first_gap))

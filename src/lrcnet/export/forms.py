@@ -142,6 +142,6 @@ def first_states(model: nn.Module, batch: int) -> dict[str, Tensor]:
     states = {name: like.new_zeros(size).detach() for name in (("h", "c") if isinstance(layer, LSTM) else ("h",))}
     if isinstance(model, Classifier) and model.pooling != "last":
         start = float("-inf") if model.pooling == "max" else 0.0
-        states["pooled"] = torch.full((batch, layer.hidden_size), start, dtype=like.dtype)
+        states["pooled"] = torch.full((batch, model.width), start, dtype=like.dtype)
         states["readings"] = like.new_zeros(()).detach()
     return states

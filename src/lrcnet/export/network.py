@@ -15,6 +15,7 @@ from torch import nn
 from lrcnet.cells import CTRNNCell, GRUODECell, MGUCell
 from lrcnet.cells.base import Cell, ODECell
 from lrcnet.cells.liquid import LiquidCell
+from lrcnet.circuit import LETTERS
 from lrcnet.continuous_layer import ContinuousLayer
 from lrcnet.export.forms import Layer, find_layer, takes_dt, time_unit_of
 from lrcnet.models import Classifier, Forecaster, SequenceModel
@@ -29,6 +30,7 @@ class CellData:
 
     Attributes:
         inputs, units: n and m.
+        outputs: number of the first units that the next layer or the read-out sees; the motor neurons of a wiring.
         vectors: name -> (m,) or another length; weights that are used once per step.
         matrices: name -> (rows, columns), the rows of all gates below each other. The names of a group that shares
             its zeros, such as the letters of a synapse, start with the same word: "in", "rec".
@@ -36,6 +38,7 @@ class CellData:
 
     inputs: int
     units: int
+    outputs: int
     vectors: dict[str, Array]
     matrices: dict[str, Array]
 
@@ -105,7 +108,7 @@ def collect(model: nn.Module, name: str = "net", timed: bool | None = None) -> N
         "kind": kind,
         "switches": switches,
         "inputs": layer.input_size,
-        "outputs": layer.hidden_size,
+        "outputs": cells[0].outputs,
         "cells": cells,
         "timed": timed,
         "time_unit": time_unit_of(model) if timed else 1.0,
@@ -163,7 +166,9 @@ def _collect_cells(layer: Layer) -> tuple[str, dict[str, Any], list[CellData]]:
 
 
 def _collect_liquid(cell: Any) -> CellData:
-    letters = {name: value.double().numpy() for name, value in cell.circuit().items() if value is not None}
+    letters = {
+        name: value.double().numpy() for name, value in cell.circuit().items() if value is not None and name in LETTERS
+    }
     m = cell.hidden_size
     if "o" in letters:
         letters.setdefault("p", np.zeros(m))
@@ -173,7 +178,7 @@ def _collect_liquid(cell: Any) -> CellData:
             whole = letters.pop(name)
             # One row per receiving unit, so that its synapses lie together.
             matrices[f"in_{name}"], matrices[f"rec_{name}"] = whole[m:].T.copy(), whole[:m].T.copy()
-    return CellData(cell.input_size, m, letters, matrices)
+    return CellData(cell.input_size, m, cell.output_size, letters, matrices)
 
 
 def _fold_input_map(data: CellData) -> None:
@@ -196,7 +201,7 @@ def _collect_linear(cell: Any) -> CellData:
     if isinstance(cell, CTRNNCell):
         vectors["rate"] = _array(cell.values())
     matrices = {"in_w": _array(cell.weight_ih), "rec_w": _array(cell.weight_hh)}
-    return CellData(matrices["in_w"].shape[1], cell.hidden_size, vectors, matrices)
+    return CellData(matrices["in_w"].shape[1], cell.hidden_size, cell.hidden_size, vectors, matrices)
 
 
 def _collect_torch_cell(layer: LSTM | GRU, index: int) -> CellData:
@@ -211,7 +216,8 @@ def _collect_torch_cell(layer: LSTM | GRU, index: int) -> CellData:
             "bias": np.concatenate([(biases[0] + biases[1])[: 2 * m], biases[0][2 * m :]]),
             "bias_n": biases[1][2 * m :],
         }
-    return CellData(weight_ih.shape[1], layer.hidden_size, vectors, {"in_w": weight_ih, "rec_w": weight_hh})
+    m = layer.hidden_size
+    return CellData(weight_ih.shape[1], m, m, vectors, {"in_w": weight_ih, "rec_w": weight_hh})
 
 
 COLLECTORS: dict[type[Cell], tuple[str, Callable[[Any], CellData]]] = {
