@@ -152,3 +152,18 @@ def test_torchscript_is_refused_in_one_sentence(name: str) -> None:
 
 def test_only_torchs_own_layers_are_instances_of_rnnbase() -> None:
     assert {name for name, kind in lrcnet.LAYERS.items() if issubclass(kind, nn.RNNBase)} == {"lstm", "gru"}
+
+
+@pytest.mark.parametrize("sorted_first", [False, True])
+@pytest.mark.parametrize("backend", ["auto", "reference"])
+def test_input_and_dt_may_be_packed_in_different_ways(backend: str, sorted_first: bool) -> None:
+    # From 17 samples on, torch sorts equal lengths in another order than the given one.
+    samples = 40
+    layer, lengths = lrcnet.LRCU(3, 4, backend=backend), torch.full((samples,), 6)
+    x, dt = torch.randn(6, samples, 3), torch.rand(6, samples)
+    ways = (sorted_first, not sorted_first)
+    packed, gaps = (
+        pack_padded_sequence(values, lengths, enforce_sorted=way) for values, way in zip((x, dt), ways, strict=True)
+    )
+    output, _ = pad_packed_sequence(layer(packed, dt=gaps)[0])
+    torch.testing.assert_close(output, layer(x, dt=dt)[0])

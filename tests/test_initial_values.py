@@ -56,6 +56,24 @@ def test_an_ltc_remembers_by_its_leak() -> None:
     assert circuit["g_l"].max() <= 1 / SHORTEST_MEMORY + 1e-6
 
 
+def test_an_stc_remembers_by_exciting_itself() -> None:
+    """Without input and without the other units, a state near 0 decays with its unit's time constant."""
+    layer = lrcnet.STC(3, 400, dtype=torch.float64)
+    letters = layer.circuit()
+    for name in ("k", "g"):
+        values = letters[name]
+        assert values is not None
+        # The other synapses have their resting conductance, and no drive.
+        values[~torch.eye(*values.shape, dtype=torch.bool)] *= float(name == "g")
+    layer.load_circuit(letters)
+    h = torch.full((400,), 1e-6, dtype=torch.float64, requires_grad=True)
+    rate = layer.cells[0].derivative(torch.zeros(3, dtype=torch.float64), h)
+    (slope,) = torch.autograd.grad(rate.sum(), h)
+    memory = -1 / slope
+    assert memory.min() > 0.9 * SHORTEST_MEMORY
+    assert memory.max() < 1.1 * LONGEST_MEMORY
+
+
 def test_the_papers_values_are_drawn_as_before() -> None:
     """Results of the paper's tasks depend on the order of the draws."""
     torch.manual_seed(0)

@@ -44,6 +44,7 @@ PUBLIC = [
     "STC",
     "STCCell",
     "StabilityWarning",
+    "Stream",
     "Tagger",
     "TimeWarning",
     "__version__",

@@ -172,6 +172,18 @@ def test_below_autograd_operators_leave_no_graph() -> None:
     assert (x * 2).requires_grad
 
 
+# torch decomposes programs with a class that it deprecates.
+@pytest.mark.filterwarnings("ignore:.*LeafSpec:FutureWarning")
+def test_fake_tensors_do_not_decompose_the_operator() -> None:
+    layer, x = lrcnet.LRCU(3, 4), torch.randn(5, 2, 3)
+    program = torch.export.export(layer, (x,), dynamic_shapes=({0: torch.export.Dim("time")},))
+    assert "lrcnet.scan" in str(program.graph)
+    assert "higher_order.scan" not in str(program.graph)
+    operator = torch.ops.lrcnet.scan.default
+    table = {operator: torch._decomp.decomposition_table[operator]}
+    assert "higher_order.scan" in str(program.run_decompositions(table).graph)
+
+
 def test_subclasses_are_not_ordinary() -> None:
     class Own(torch.Tensor):
         pass

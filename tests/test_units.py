@@ -307,3 +307,13 @@ def test_an_optimiser_moves_each_letter_by_its_unit() -> None:
     for name, value in layer.circuit().items():
         if value is not None:
             torch.testing.assert_close(value - before[name], torch.full_like(value, LETTERS[name].unit / 1024))
+
+
+def test_a_dict_without_units_is_read_as_plain_values_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    layer, plain = make(lrcnet.LRCU, "scaled"), make(lrcnet.LRCU, "ab")
+    with caplog.at_level("WARNING", logger="lrcnet"):
+        layer.load_state_dict(layer.state_dict())
+        assert not caplog.records
+        layer.load_state_dict(plain.state_dict())
+    assert "no entry cells.0.units" in caplog.text
+    torch.testing.assert_close(states(layer), states(plain), rtol=0, atol=0)

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from lrcnet.neural_ode import LRCField, MLPField, NeuralODE
     from lrcnet.safe_loading import safe_globals
     from lrcnet.solvers import SOLVERS
+    from lrcnet.streaming import Stream
     from lrcnet.torch_layers import GRU, LSTM
     from lrcnet.training import find_rate
 
@@ -71,6 +72,7 @@ __all__ = [
     "Regressor",
     "STCCell",
     "StabilityWarning",
+    "Stream",
     "Tagger",
     "TimeWarning",
     "__version__",
@@ -97,6 +99,7 @@ _PUBLIC = {
     "neural_ode": ("LRCField", "MLPField", "NeuralODE"),
     "safe_loading": ("safe_globals",),
     "solvers": ("SOLVERS",),
+    "streaming": ("Stream",),
     "torch_layers": ("GRU", "LSTM"),
     "training": ("find_rate",),
 }

@@ -23,7 +23,8 @@ class Circuit(NamedTuple):
     """The values that a liquid network computes with, constraints applied, in the paper's letters.
 
     a, b, g, k, o have shape (J, m); g_l, e_l, p, k_eps (m); the input map (n); the output map (m). A letter that the
-    model does not have is None.
+    model does not have is None. The mask of a wiring is no letter: it says which synapses exist, bool (J, m), and None
+    means all of them. Where a synapse is missing, a, b, g, k and o count as 0 whatever they hold.
     """
 
     a: Tensor
@@ -39,6 +40,7 @@ class Circuit(NamedTuple):
     input_shift: Tensor | None = None
     output_scale: Tensor | None = None
     output_shift: Tensor | None = None
+    mask: Tensor | None = None
 
     @property
     def units(self) -> int:
@@ -178,7 +180,10 @@ LETTERS: dict[str, Letter] = {
     "output_scale": Letter("m", option="output_map", start=1.0, reads_out=True),
     "output_shift": Letter("m", option="output_map", reads_out=True),
 }
-"""name -> row, in the order of the fields of `Circuit` and of the operators' schema."""
+"""name -> row, in the order of the fields of `Circuit`, which ends with the mask, and of the operators' schema."""
+
+SYNAPTIC_LETTERS: tuple[str, ...] = tuple(name for name, letter in LETTERS.items() if letter.axes == "J m")
+"""The letters with a value for every synapse, which the mask of a wiring covers."""
 
 STEP_LETTERS: tuple[str, ...] = tuple(name for name, letter in LETTERS.items() if not letter.reads_out)
 """The letters that a step computes with: the first fields of a `Circuit`, and the tensors of a kernel."""
@@ -193,7 +198,8 @@ def check_letters(letters: Sequence[Tensor | None], switches: Switches, like: Te
         contiguous: whether the letters must lie in memory without gaps.
 
     Raises:
-        ValueError: for the first letter that is missing, has another shape, dtype or device, or is not contiguous.
+        ValueError: for the first letter that is missing, has another shape, dtype or device, or is not contiguous; and
+            for such a mask.
     """
     given = dict(zip(STEP_LETTERS, letters, strict=False))
     g_l = given["g_l"]
@@ -210,13 +216,28 @@ def check_letters(letters: Sequence[Tensor | None], switches: Switches, like: Te
             or (contiguous and not tensor.is_contiguous())
         ):
             raise ValueError(describe_mismatch(name, tensor, shape, like))
+    if isinstance(letters, Circuit) and letters.mask is not None:
+        check_mask(letters.mask, LETTERS["a"].shape(like.shape[-1], g_l.numel()), like, contiguous=contiguous)
+
+
+def check_mask(mask: Tensor, shape: tuple[int, ...], like: Tensor, *, contiguous: bool) -> None:
+    """Raise unless the mask of a wiring has a bool for every synapse, on the input's device.
+
+    Raises:
+        ValueError: for another shape, dtype or device, or a gap in memory if it must be contiguous.
+    """
+    if mask.dtype is not torch.bool:
+        raise ValueError(f"mask must be torch.bool, True where a synapse exists, but is {mask.dtype}; convert it")
+    if mask.shape != shape or mask.device != like.device or (contiguous and not mask.is_contiguous()):
+        raise ValueError(describe_mismatch("mask", mask, shape, like))
 
 
 def describe_mismatch(name: str, tensor: Tensor, shape: tuple[int, ...], like: Tensor) -> str:
     """Return the sentence for a tensor that is not what a kernel call needs."""
     if tensor.shape != shape:
         return f"{name} must have shape {shape}, but has {tuple(tensor.shape)}"
-    if tensor.dtype != like.dtype or tensor.device != like.device:
+    is_mask = tensor.dtype is torch.bool
+    if tensor.device != like.device or not (is_mask or tensor.dtype == like.dtype):
         place = "the CPU" if like.is_cpu else str(like.device)
         return (
             f"{name} must be {like.dtype} on {place}, as x is, but is {tensor.dtype} on {tensor.device}; convert one "

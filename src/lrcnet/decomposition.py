@@ -15,20 +15,14 @@ from lrcnet import liquid
 from lrcnet.circuit import LETTERS, STEP_LETTERS, Circuit
 from lrcnet.kernels.problem import Problem
 from lrcnet.solvers import advance
-from lrcnet.tracing import register_decomposition, scan_operator
-
+from lrcnet.tracing import scan_operator
 
 _NO_LETTERS = Circuit._make([None] * len(Circuit._fields))
 
 
 def scan_plainly(*flat: Any) -> tuple[Tensor, Tensor]:
-    """Compute lrcnet::scan without its gates, from the operator's flat arguments."""
+    """Compute the states of lrcnet::scan from its flat arguments, but not the gates that its gradient needs."""
     *arguments, keep = flat
-    if keep:
-        raise ValueError(
-            "an exporter can express the states of lrcnet::scan but not the gates that its gradient needs; export under "
-            "torch.no_grad()"
-        )
     problem = Problem.unpack(arguments)
     switches = problem.switches
     circuit = _constrain(problem.circuit, switches.scaled)
@@ -48,8 +42,14 @@ def scan_plainly(*flat: Any) -> tuple[Tensor, Tensor]:
     x = time_major(problem.x)
     start = x.new_zeros(x.shape[1], circuit.units) if problem.h0 is None else problem.h0
     sequences = [x] if problem.dt is None else [x, time_major(problem.dt)]
-    states = scan_operator(step, start, sequences, [getattr(circuit, name) for name in names])
-    return time_major(states), x.new_empty(0)
+    constants = [getattr(circuit, name) for name in names]
+    if isinstance(x.shape[0], int) and x.shape[0] == 1:  # a stream needs no loop
+        states = step(start, *(values[0] for values in sequences), *constants).unsqueeze(0)
+    else:
+        states = scan_operator(step, start, sequences, constants)
+    # Only the fused gradient uses the gates; NaN makes sure that a program which mixes the two is noticed.
+    saved = x.new_full(problem.saved_shape(), torch.nan) if keep else x.new_empty(0)
+    return time_major(states), saved
 
 
 def _constrain(circuit: Circuit, scaled: bool) -> Circuit:
@@ -61,6 +61,3 @@ def _constrain(circuit: Circuit, scaled: bool) -> Circuit:
             value = value.clamp(min=0) if LETTERS[name].nonnegative else value
         values.append(value)
     return Circuit(*values)
-
-
-register_decomposition(torch.ops.lrcnet.scan.default, scan_plainly)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # Commands import this file, and `lrcnet --help` does not wait for torch.
@@ -38,6 +40,10 @@ class InputRangeWarning(UserWarning):
     """The inputs of a liquid layer are so far outside the range of its synapses that nearly all are saturated."""
 
 
+class UnreachableNeuronWarning(UserWarning):
+    """A motor neuron of a wiring is not connected with any input, so that its output never depends on one."""
+
+
 def one_of(what: str, given: str, valid: Iterable[str]) -> str:
     """Return `given` if it is one of the valid names.
 
@@ -62,6 +68,24 @@ def positive_size(what: str, given: int, least: int = 1) -> int:
     if given < least:
         raise ValueError(f"{what} must be at least {least}, but is {given}; pass a larger one")
     return given
+
+
+def check_target(path: str | os.PathLike[str]) -> Path:
+    """Return the path of a file that is to be written, before the work that fills it begins.
+
+    Raises:
+        ValueError: if it is a folder, or a part of it is a file.
+        PermissionError: if it cannot be written.
+    """
+    target = Path(path)
+    if target.is_dir():
+        raise ValueError(f"the file to write must not be a folder, but {target} is one; add a file name")
+    nearest = target if target.exists() else next(folder for folder in target.absolute().parents if folder.exists())
+    if nearest != target and not nearest.is_dir():
+        raise ValueError(f"the file to write must lie in a folder, but {nearest} is a file; choose another place")
+    if not os.access(nearest, os.W_OK):
+        raise PermissionError(f"the file to write must be writable, but {nearest} is not; choose another place")
+    return target
 
 
 def is_bad_dt(value: float, check_sign: bool) -> bool:

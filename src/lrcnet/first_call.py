@@ -88,7 +88,12 @@ def saturated_shares(circuit: Circuit, readings: Tensor) -> Tensor:
     m = circuit.g_l.shape[0]
     y = affine(readings, circuit.input_scale, circuit.input_shift)
     arguments = torch.addcmul(circuit.b[m:], y.unsqueeze(-1), circuit.a[m:])
-    return (arguments.abs() > SATURATED_BEYOND).to(readings.dtype).mean((0, 2))
+    saturated = (arguments.abs() > SATURATED_BEYOND).to(readings.dtype).mean(0)
+    if circuit.mask is None:
+        return saturated.mean(1)
+    # An input without synapses has none that are saturated.
+    exists = circuit.mask[m:]
+    return (saturated * exists).sum(1) / exists.sum(1).clamp(min=1)
 
 
 def warn_if_out_of_range(owner: str, circuit: Circuit, readings: Tensor) -> None:

@@ -2,7 +2,8 @@
 
 With the paper's values a layer is hard to train at ordinary learning rates. Its states are small, because |e_l| <= 0.2
 and because the weights of few inputs are as small as those of many states; and it forgets within two or three steps,
-because the elastance starts near its largest value. "balanced" changes these three things; docs/learning.md has the
+because the elastance starts near its largest value. "balanced" changes these three things: units remember by a small
+elastance, and where there is none, by a small leak (LTC) or by exciting themselves (STC). docs/learning.md has the
 measurements.
 
 Axes: m hidden units, n inputs, J = m + n presynaptic rows.
@@ -88,13 +89,77 @@ def _balanced(draw: Draw, switches: Switches) -> dict[str, Tensor]:
     if form.inverse is not None:
         # F(f) is close to 1, so the elastance alone is the rate at which a unit forgets.
         values["p"] = form.inverse(draw.rates(), *(draw.constant(name) for name in form.letters))
-    elif not switches.saturated:
+    elif switches.saturated:
+        _excite_themselves(draw, values)
+    else:
         # An LTC forgets at the rate f itself. Its drive has the same scale, so that its states are of order 1.
         rates = draw.rates()
         values["g_l"] = rates
         values["g"] = rates * draw.uniform(0, 2 / (m + n), m + n, m)
         values["k"] = rates * values["k"]
     return values
+
+
+def _excite_themselves(draw: Draw, values: dict[str, Tensor]) -> None:
+    """Let the units of an STC remember by their own synapses.
+
+    A saturated unit without elastance forgets at the rate sigmoid(f) >= 1/2, within two steps. A synapse onto itself
+    with k e_l > 0 gives a part of the state back: near h = 0, dh/dt = -(sigmoid(f) - a k e_l / 4) h if the unit is at
+    rest there, that is if b = 0 and k / 2 + g_l = 0. So e_l decides on the time constant.
+    """
+    n, m = draw[:2]
+    own = range(m)
+    values["g"] = draw.uniform(0, 8 / (m + n), m + n, m)
+    values["g_l"] = draw.uniform(0.15, 0.35, m)
+    values["a"][own, own] = 8.0
+    values["b"][own, own] = 0.0
+    values["k"][:m] *= 0.2
+    values["k"][own, own] = -2 * values["g_l"]
+    forgetting = torch.sigmoid((values["g"] * torch.sigmoid(values["b"])).sum(0) + values["g_l"])
+    values["e_l"] = (forgetting - draw.rates()) / (2 * values["k"][own, own])
+
+
+def _sign_synapses(values: dict[str, Tensor], polarities: Tensor) -> dict[str, Tensor]:
+    """Take the synapses that exist, and give k * e_l the sign of their polarity (J, m)."""
+    exists = polarities != 0
+    wired = {name: torch.where(exists, value, 0.0) if value.dim() == 2 else value for name, value in values.items()}
+    # An e_l of exactly 0 has no sign to go by.
+    signs = torch.where(values["e_l"] < 0, -1.0, 1.0).to(polarities)
+    return {**wired, "k": wired["k"].abs() * polarities * signs}
+
+
+def _balance_synapses(values: dict[str, Tensor], polarities: Tensor, switches: Switches) -> dict[str, Tensor]:
+    """Let sums over the synapses that exist have the size of sums over all synapses.
+
+    The weights k of a unit keep their norm, separately for states and inputs. The size of o, and that of g where there
+    is no elastance, depends on the number of synapses of a neuron instead of the number of rows.
+    """
+    wired = _sign_synapses(values, polarities)
+    rows, m = polarities.shape
+    for block in (slice(None, m), slice(m, None)):
+        lost = values["k"][block].norm(dim=0) / wired["k"][block].norm(dim=0)
+        wired["k"][block] *= torch.where(lost.isfinite(), lost, 1.0)
+    exists = (polarities != 0).to(polarities)
+    into, out_of = exists.sum(0, keepdim=True).clamp(min=1), exists.sum(1, keepdim=True)
+    if "o" in wired:
+        wired["o"] *= ((rows + m) / (into + out_of)).sqrt()
+    if switches.elastance == "none":
+        wired["g"] *= rows / into
+    return wired
+
+
+def wire_values(init: str, values: dict[str, Tensor], polarities: Tensor, switches: Switches) -> dict[str, Tensor]:
+    """Return drawn values for a network with a wiring.
+
+    The paper's values stay as they are, but for the sign of k; the balanced ones are scaled by the number of synapses.
+
+    Args:
+        init: a name in `INITS`.
+        values: the letters that it drew.
+        polarities: (J, m), -1 or 1, and 0 where a synapse is missing.
+        switches: those of the draw.
+    """
+    return _sign_synapses(values, polarities) if init == "paper" else _balance_synapses(values, polarities, switches)
 
 
 INITS: dict[str, Callable[[Draw, Switches], dict[str, Tensor]]] = {"balanced": _balanced, "paper": _paper}

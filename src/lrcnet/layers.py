@@ -19,10 +19,12 @@ from lrcnet.cells import CTRNNCell, GRUODECell, LRCCell, LRCUCell, LTCCell, MGUC
 from lrcnet.cells.gated import with_time
 from lrcnet.cells.liquid import LiquidCell
 from lrcnet.continuous_layer import ContinuousLayer
+from lrcnet.liquid import count_units
 from lrcnet.options import GatedOptions, LiquidOptions, ODEOptions
 from lrcnet.recurrent_layer import RecurrentLayer
-from lrcnet.sequence import Sequences, under_autocast
+from lrcnet.sequence import Sequences
 from lrcnet.torch_layers import GRU, LSTM
+from lrcnet.wirings import Wiring
 
 __all__ = [
     "CTRNN",
@@ -38,9 +40,16 @@ __all__ = [
     "RecurrentLayer",
 ]
 
+# Looked up once: `step` asks at every reading of a stream.
+_is_autocast_enabled = torch.is_autocast_enabled
+
 
 class LiquidLayer(ContinuousLayer):
-    """A layer of liquid cells; their values can be read and loaded in the paper's letters."""
+    """A layer of liquid cells; their values can be read and loaded in the paper's letters.
+
+    With a wiring, hidden_size may be left out, `h_n` has all units and the output the motor neurons; each layer and
+    direction gets a copy of the wiring that is built for its own inputs.
+    """
 
     _parameters_checked: bool = False
     _input_checked: bool = False
@@ -50,7 +59,7 @@ class LiquidLayer(ContinuousLayer):
         def __init__(
             self,
             input_size: int,
-            hidden_size: int,
+            hidden_size: int | None = None,
             num_layers: int = 1,
             bias: bool = True,
             batch_first: bool = False,
@@ -60,6 +69,22 @@ class LiquidLayer(ContinuousLayer):
             dtype: torch.dtype | None = None,
             **options: Unpack[LiquidOptions],
         ) -> None: ...
+
+    else:
+
+        def __init__(self, input_size, hidden_size=None, *arguments, wiring=None, **options):
+            units = count_units(hidden_size, wiring)
+            super().__init__(input_size, units, *arguments, wiring=wiring, **options)
+
+    @property
+    def wiring(self) -> Wiring | None:
+        """The wiring of the first layer, built for its inputs; None without one."""
+        return self._cell(0, False).wiring
+
+    def _cell_options(self, options: dict[str, Any], layer: int, size: int) -> dict[str, Any]:
+        wiring = options["wiring"]
+        # The first layer takes the wiring as it is given; the others read outputs of motor neurons instead of inputs.
+        return options if wiring is None or layer == 0 else {**options, "wiring": wiring.rebuild(size)}
 
     def circuit(self, layer: int = 0, reverse: bool = False) -> dict[str, Tensor | None]:
         """Copy the values that one layer and direction computes with, constraints applied; see `lrcnet.liquid.Circuit`.
@@ -174,14 +199,12 @@ class LiquidLayer(ContinuousLayer):
             len(cells._modules) != 1
             or not (batched or len(shape) == 1)
             or shape[-1] != self.input_size
-            or not (state is None or (state.shape == expected and state.dtype is x.dtype and state.is_cpu))
-            or under_autocast(x)
+            or not (state is None or (isinstance(state, Tensor) and state.shape == expected))
+            or _is_autocast_enabled("cpu")
         ):
             return None
+        # The backend checks dtypes and devices: those of the state and of the parameters must be those of x.
         cell = cells._modules["0"]
-        k = cell._parameters["k"]
-        if k.dtype is not x.dtype or not k.is_cpu:
-            return None
         size = 1.0
         if dt is not None:
             if not isinstance(dt, float):

@@ -14,12 +14,13 @@ from typing import Any, ClassVar, Literal, NamedTuple, get_args
 import torch
 from torch import Tensor, nn
 
-from lrcnet.circuit import ELASTANCES, LETTERS, Circuit, Elastance, Switches
+from lrcnet.circuit import ELASTANCES, LETTERS, SYNAPTIC_LETTERS, Circuit, Elastance, Switches
 from lrcnet.constraints import CONSTRAINTS, Constrained, nonnegative, raw_from_value
 from lrcnet.errors import one_of, positive_size
-from lrcnet.initial_values import INITS, Draw
+from lrcnet.initial_values import INITS, Draw, wire_values
 from lrcnet.tracing import compiling
 from lrcnet.units import convert_units
+from lrcnet.wirings import Wiring
 
 __all__ = [
     "ELASTANCES",
@@ -48,9 +49,9 @@ Parametrisation = Literal["scaled", "ab", "sigma-mu"]
 PARAMETRISATIONS: tuple[str, ...] = get_args(Parametrisation)
 """The values of the option `parametrisation`; the first one is the default."""
 
-_FIELDS_AFTER_B = Circuit._fields[2:]
+_LETTERS_AFTER_B = tuple(LETTERS)[2:]
 # The fastest way to read them, but torch.compile cannot trace it.
-_all_letters = itemgetter(*Circuit._fields)
+_all_letters = itemgetter(*LETTERS)
 
 
 class Currents(NamedTuple):
@@ -157,6 +158,42 @@ def centre_of(a: Tensor, b: Tensor) -> Tensor:
     return torch.where(flat, torch.zeros_like(b), -b / torch.where(flat, torch.ones_like(a), a))
 
 
+def count_units(hidden_size: int | None, wiring: object) -> int:
+    """Return the number of units that hidden_size, a wiring or both say.
+
+    Raises:
+        TypeError: if neither is given, or the wiring is none.
+        ValueError: if they disagree.
+    """
+    if wiring is None:
+        if hidden_size is None:
+            raise TypeError("hidden_size must be given without a wiring, but is missing; pass the number of units")
+        return positive_size("hidden_size", hidden_size)
+    if not isinstance(wiring, Wiring):
+        raise TypeError(f"wiring must be one of lrcnet.wirings, but is a {type(wiring).__name__}; make one of these")
+    if hidden_size is not None and hidden_size != wiring.units:
+        raise ValueError(
+            f"hidden_size must equal the units of the wiring, {wiring.units}, but is {hidden_size}; leave it out"
+        )
+    return wiring.units
+
+
+def _wire(name: str, value: Tensor, mask: Tensor) -> Tensor:
+    """Return the values (J, m) of a letter with 0 where a synapse is missing; a and b may have others there.
+
+    Raises:
+        ValueError: if another letter has a value other than 0 there.
+    """
+    extra = (value != 0) & ~mask
+    if name not in ("a", "b") and bool(extra.any()):
+        j, i = (int(v) for v in extra.nonzero()[0])
+        raise ValueError(
+            f"{name} must be 0 where the wiring has no synapse, but {name}[{j}, {i}] = {value[j, i].item():g}; set it "
+            "to 0, or use a wiring with this synapse"
+        )
+    return torch.where(mask, value, 0.0)
+
+
 class LiquidParameters(Constrained):
     """The learnable tensors behind a `Circuit`.
 
@@ -171,6 +208,9 @@ class LiquidParameters(Constrained):
             optimiser such as Adam, which moves all parameters by the same amount, moves them by a similar share.
         constraint: "clamp" or "softplus", how g, g_l and k_eps are kept >= 0.
         init: a name in `INITS`; "paper" gives the values of the paper's authors.
+        wiring: the synapses that exist, and the initial signs of k * e_l; all synapses if None. The network works on a
+            copy that is built for its inputs, `self.wiring`. hidden_size may then be None. A wiring with missing
+            synapses adds the buffer `mask` to the state dict.
 
     State dicts of "scaled" and "ab" can be loaded into each other: the former has an entry `units`, see
     `lrcnet.units`.
@@ -181,11 +221,12 @@ class LiquidParameters(Constrained):
     output_scale: nn.Parameter | None
     output_shift: nn.Parameter | None
     units: Tensor
+    mask: Tensor | None
 
     def __init__(
         self,
         input_size: int,
-        hidden_size: int,
+        hidden_size: int | None = None,
         *,
         elastance: str = "symmetric",
         bias: bool = True,
@@ -194,12 +235,14 @@ class LiquidParameters(Constrained):
         parametrisation: str = "scaled",
         constraint: str = "clamp",
         init: str = "balanced",
+        wiring: Wiring | None = None,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
         self.input_size = positive_size("input_size", input_size, least=0)
-        self.hidden_size = positive_size("hidden_size", hidden_size)
+        self.hidden_size = hidden_size = count_units(hidden_size, wiring)
+        self.wiring = None if wiring is None else wiring.build_copy(input_size)
         self.elastance = one_of("elastance", elastance, ELASTANCES)
         self.parametrisation = one_of("parametrisation", parametrisation, PARAMETRISATIONS)
         self.constraint = one_of("constraint", constraint, CONSTRAINTS)
@@ -221,6 +264,9 @@ class LiquidParameters(Constrained):
         if parametrisation == "scaled":
             # For state dicts only: the computation takes the units from the table.
             self.register_buffer("units", torch.empty(len(LETTERS), device=device, dtype=dtype))
+        complete = self.wiring is None or bool(self.wiring.polarities().all())
+        mask = None if complete else torch.empty(input_size + hidden_size, hidden_size, device=device, dtype=torch.bool)
+        self.register_buffer("mask", mask)
         self.reset_parameters()
 
     @torch.no_grad()
@@ -230,7 +276,11 @@ class LiquidParameters(Constrained):
         if like.is_meta:
             return
         draw = Draw(self.input_size, self.hidden_size, like)
-        drawn = INITS[self.init](draw, Switches(self.saturated, self.elastance))
+        switches = Switches(self.saturated, self.elastance)
+        drawn = INITS[self.init](draw, switches)
+        if self.wiring is not None:
+            polarities = torch.as_tensor(self.wiring.polarities(), dtype=like.dtype, device=like.device)
+            drawn = wire_values(self.init, drawn, polarities, switches)
         values = {name: drawn[name] if name in drawn else draw.constant(name) for name in self._present()}
         self.load_circuit(values)
 
@@ -256,10 +306,10 @@ class LiquidParameters(Constrained):
     def values(self) -> Circuit:
         """Return the circuit as differentiable tensors, constraints applied: the values that forward computes with."""
         a, b = self.slopes_and_offsets()
-        return Circuit(a, b, *[self.letter(name) for name in _FIELDS_AFTER_B])
+        return Circuit(a, b, *[self.letter(name) for name in _LETTERS_AFTER_B], mask=self.mask)
 
     def letter(self, name: str) -> Any:
-        """Return one letter, constraints and unit applied; None if this network does not have it.
+        """Return one letter, constraints, unit and mask applied; None if this network does not have it.
 
         For a and b, call `slopes_and_offsets`: here they are sigma and mu if that is how they are stored.
         """
@@ -267,7 +317,9 @@ class LiquidParameters(Constrained):
         if stored is None:
             return None
         value = nonnegative(stored, self.constraint) if LETTERS[name].nonnegative else stored
-        return value if unit == 1 else value * unit
+        value = value if unit == 1 else value * unit
+        # Not a product: a stored NaN or infinity of a missing synapse must not come through.
+        return value if self.mask is None or name not in SYNAPTIC_LETTERS else torch.where(self.mask, value, 0.0)
 
     def kernel_scales(self) -> bool:
         """Return whether a backend can multiply by the units: it does so before it clamps."""
@@ -290,22 +342,28 @@ class LiquidParameters(Constrained):
             return self.values()
         # Not by attributes, as above.
         stored: Mapping[str, Any] = self._parameters
+        mask = self._buffers["mask"]
         if scaled or self.parametrisation == "ab":
-            return Circuit._make([stored[name] for name in Circuit._fields] if compiling() else _all_letters(stored))
-        return Circuit(*self.slopes_and_offsets(), *[stored[name] for name in _FIELDS_AFTER_B])
+            try:
+                letters = [stored[name] for name in LETTERS] if compiling() else _all_letters(stored)
+            except KeyError:  # A parameter was replaced by a tensor, as pruning and MAML do.
+                letters = [getattr(self, name) for name in LETTERS]
+            return Circuit(*letters, mask)
+        return Circuit(*self.slopes_and_offsets(), *[getattr(self, name) for name in _LETTERS_AFTER_B], mask=mask)
 
     @torch.no_grad()
     def circuit(self) -> dict[str, Tensor | None]:
         """Return the circuit as a dictionary of detached copies, in the paper's letters; see `Circuit`."""
-        return {name: None if v is None else v.detach().clone() for name, v in self.values()._asdict().items()}
+        values = self.values()._asdict()
+        return {name: None if values[name] is None else values[name].detach().clone() for name in LETTERS}
 
     @torch.no_grad()
     def load_circuit(self, circuit: Mapping[str, Tensor | None]) -> None:
         """Take over a circuit, whatever parametrisation and constraint either side uses; the inverse of `circuit`.
 
         Raises:
-            ValueError: for a missing, unknown or superfluous letter, a wrong shape, or a negative g, g_l or k_eps.
-                Nothing is changed then.
+            ValueError: for a missing, unknown or superfluous letter, a wrong shape, NaN, a negative g, g_l or k_eps, or
+                a value other than 0 of g, k or o where the wiring has no synapse. Nothing is changed then.
         """
         n, m = self.input_size, self.hidden_size
         expected = {name: LETTERS[name].shape(n, m) for name in self._present()}
@@ -316,6 +374,7 @@ class LiquidParameters(Constrained):
                 f"{', '.join(sorted(given)) or 'nothing'}; leave out the others or set them to None"
             )
         like = getattr(self, self._names["a"])
+        mask = self._read_mask()
         new: dict[str, Tensor] = {}
         for name, value in given.items():
             value = torch.as_tensor(value).detach().to(device=like.device, dtype=like.dtype)
@@ -324,6 +383,10 @@ class LiquidParameters(Constrained):
                     f"{name} must have shape {expected[name]}, but has {tuple(value.shape)}; rows are the "
                     f"{self.hidden_size} states first, then the {self.input_size} inputs"
                 )
+            if bool(value.isnan().any()):
+                raise ValueError(f"{name} must be a number everywhere, but is NaN somewhere; load another circuit")
+            if mask is not None and name in SYNAPTIC_LETTERS:
+                value = _wire(name, value, mask)
             if LETTERS[name].nonnegative:
                 if bool((value < 0).any()):
                     raise ValueError(
@@ -333,15 +396,33 @@ class LiquidParameters(Constrained):
             new[name] = value
         if self.parametrisation == "sigma-mu":
             new["b"] = centre_of(new["a"], new["b"])
+        if self.mask is not None and mask is not None:
+            self.mask.copy_(mask)
         for name, value in new.items():
             getattr(self, self._names[name]).copy_(value / self._unit(name))
         if self.parametrisation == "scaled":
             # Here, because after to_empty() they are as arbitrary as the parameters.
             self.units.copy_(self.units.new_tensor(list(self._own_units().values())))
 
+    def _read_mask(self) -> Tensor | None:
+        """Return the mask of the wiring; the buffer may be empty memory, as to_empty() leaves it."""
+        if self.mask is None or self.wiring is None:
+            return None
+        return torch.as_tensor(self.wiring.polarities() != 0, device=self.mask.device)
+
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
         """Load values in any units, converted to this network's own; its `units` do not change."""
         scaled, error_messages = self.parametrisation == "scaled", rest[-1]
+        own, given = self._read_mask(), state_dict.get(f"{prefix}mask")
+        if own is not None and given is not None and not given.is_meta:
+            if given.shape != own.shape or not torch.equal(given.to(own), own):
+                error_messages.append(
+                    f"{prefix}mask must be that of this network's wiring, but the state dict has other synapses; build "
+                    "the network with the wiring that was saved"
+                )
+                return
+            # A network that is empty memory until now gets its mask as well.
+            state_dict[f"{prefix}mask"] = own.to(given.device)
         try:
             convert_units(state_dict, prefix, self._names, self._own_units(), has_entry=scaled)
         except ValueError as error:

@@ -3,6 +3,7 @@
 Axes: B batch, N times, d state dimensions, m hidden units.
 """
 
+import math
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, Literal
@@ -12,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from lrcnet.cells import LRCCell, LTCCell, STCCell
+from lrcnet.cells.base import read_number
 from lrcnet.constraints import Constraint
 from lrcnet.errors import DivergenceError, one_of, positive_size
 from lrcnet.initial_values import Init
@@ -161,8 +163,8 @@ class NeuralODE(Saveable, nn.Module):
         self.field = field
         self.solver = one_of("solver of a Neural ODE", solver, FIELD_SOLVERS)
         self.substeps = positive_size("substeps", substeps)
-        self.relative_tolerance = relative_tolerance
-        self.absolute_tolerance = absolute_tolerance
+        self.relative_tolerance = _check_tolerance("relative_tolerance", relative_tolerance)
+        self.absolute_tolerance = _check_tolerance("absolute_tolerance", absolute_tolerance)
         self.backend = one_of("backend", backend, ("auto", "reference"))
 
     def forward(self, y0: Tensor, t: Tensor, *, solver: FieldSolverName | None = None) -> Tensor:
@@ -177,8 +179,9 @@ class NeuralODE(Saveable, nn.Module):
             ValueError: for times that are not finite, repeat or change direction.
             DivergenceError: if the trajectory becomes infinite or NaN although y0 is finite.
         """
-        if not isinstance(y0, Tensor) or not y0.is_floating_point():
-            raise ValueError(f"y0 must be a floating-point tensor, but is {_describe(y0)}; convert it")
+        if solver is not None:
+            one_of("solver of a Neural ODE", solver, FIELD_SOLVERS)
+        _check_start(y0)
         _check_times(t, y0)
         bind = getattr(self.field, "bind", None)
         field = self.field if bind is None else bind()
@@ -208,6 +211,22 @@ class NeuralODE(Saveable, nn.Module):
         )
 
 
+def _check_tolerance(what: str, given: object) -> float:
+    number = read_number(given)
+    if number is None:
+        raise TypeError(f"{what} must be a number above 0, but is {given!r}; pass one such as 1e-6")
+    if not 0 < number < math.inf:
+        raise ValueError(f"{what} must be a finite number above 0, but is {given}; pass one such as 1e-6")
+    return number
+
+
+def _check_start(y0: object) -> None:
+    if not isinstance(y0, Tensor) or y0.dim() != 2:
+        raise ValueError(f"y0 must be a tensor of shape (batch, state), but is {_describe(y0)}; reshape it")
+    if not y0.is_floating_point():
+        raise ValueError(f"y0 must be floating point, but is {y0.dtype}; convert it")
+
+
 def _raise_if_diverged(states: Tensor) -> None:
     """Raise if the last of the states (N, B, d) is not finite although the first one is."""
     if not values_are_readable(states) or not states.numel() or bool(states[-1].isfinite().all()):
@@ -223,13 +242,16 @@ def _raise_if_diverged(states: Tensor) -> None:
 
 def _check_times(t: object, y0: Tensor) -> None:
     """Raise unless t is (N,) or (N, B), finite, and runs in one direction."""
-    if not isinstance(t, Tensor) or t.dim() not in (1, 2) or not len(t) or not t.is_floating_point():
-        kind = f" and type {t.dtype}" if isinstance(t, Tensor) else ""
+    if not isinstance(t, Tensor) or t.dim() not in (1, 2):
         raise ValueError(
-            "t must be a floating-point tensor of 1 dimension, the times, or of 2, the times of each trajectory, with "
-            f"at least one time, but is {_describe(t)}{kind}; convert it"
+            "t must be a tensor of 1 dimension, the times, or of 2, the times of each trajectory, but is "
+            f"{_describe(t)}; pass one"
         )
-    if t.dim() == 2 and (y0.dim() != 2 or t.shape[1] != len(y0)):
+    if not t.is_floating_point():
+        raise ValueError(f"t must be floating point, but is {t.dtype}; convert it")
+    if not len(t):
+        raise ValueError("t must hold at least one time, that of y0, but is empty; pass the times")
+    if t.dim() == 2 and t.shape[1] != len(y0):
         raise ValueError(
             f"t of 2 dimensions must be (times, trajectories) with y0 (trajectories, state), but t has shape "
             f"{tuple(t.shape)} and y0 {tuple(y0.shape)}; pass one column per trajectory"

@@ -12,6 +12,7 @@ from lrcnet.constraints import Constraint
 from lrcnet.initial_values import Init
 from lrcnet.liquid import Elastance, Parametrisation
 from lrcnet.solvers import SolverName
+from lrcnet.wirings import Wiring
 
 BackendChoice = Literal["auto", "fused", "reference"]
 NegativeDt = Literal["error", "clamp", "allow"]
@@ -48,6 +49,7 @@ class LiquidOptions(TypedDict, total=False):
     parametrisation: Parametrisation
     constraint: Constraint
     init: Init
+    wiring: Wiring | None
     backend: BackendChoice
     time_scale: TimeScale
     time_feature: bool

@@ -57,7 +57,9 @@ class RecurrentLayer(Saveable, Unscriptable, nn.Module):
         super().__init_subclass__(**kwargs)
         if "cell_type" in cls.__dict__:
             cls.mode = cls.__name__
-            own = inspect.signature(RecurrentLayer.__init__).parameters
+            own = dict(inspect.signature(RecurrentLayer.__init__).parameters)
+            # With a wiring, hidden_size is optional.
+            own = {**own, "hidden_size": inspect.signature(cls.cell_type.__init__).parameters["hidden_size"]}
             shown = [p for name, p in own.items() if name not in ("self", "options")]
             cls.__signature__ = inspect.Signature([*shown, *cls.options().values()])  # type: ignore[attr-defined]
 
@@ -92,15 +94,21 @@ class RecurrentLayer(Saveable, Unscriptable, nn.Module):
         self.batch_first = batch_first
         self.dropout = check_dropout(dropout, num_layers)
         self.bidirectional = bidirectional
-        self.proj_size = 0
         self.time_feature = bool(options.pop("time_feature", False))
         directions = 2 if bidirectional else 1
-        sizes = [input_size + self.time_feature] + [hidden_size * directions] * (num_layers - 1)
-        self.cells = nn.ModuleList(
-            self.cell_type(size, hidden_size, bias, device, dtype, **options)
-            for size in sizes
-            for _ in range(directions)
-        )
+        self.cells = nn.ModuleList()
+        size = input_size + self.time_feature
+        for layer in range(num_layers):
+            own = self._cell_options(options, layer, size)
+            cells = [self.cell_type(size, hidden_size, bias, device, dtype, **own) for _ in range(directions)]
+            self.cells.extend(cells)
+            size = cells[0].output_size * directions
+        # As of an LSTM with a projection: the features of one direction's output, or 0 if they are the states.
+        self.proj_size = 0 if size == hidden_size * directions else size // directions
+
+    def _cell_options(self, options: dict[str, Any], layer: int, size: int) -> dict[str, Any]:
+        """Return the options of the cells of one layer, whose input has `size` features; a hook."""
+        return options
 
     def forward(
         self, input: Tensor | PackedSequence, hx: Tensor | None = None, *, dt: Dt = None
@@ -115,7 +123,8 @@ class RecurrentLayer(Saveable, Unscriptable, nn.Module):
                 order.
 
         Returns:
-            The output (T, B, D*m) in the layout of the input, and the last states (L*D, B, m).
+            The output (T, B, D*m) in the layout of the input, and the last states (L*D, B, m). With a wiring, the
+            output has the motor neurons only, D times `proj_size` features if that is not 0.
         """
         like = next(self.parameters())
         if under_autocast(like):
@@ -179,7 +188,7 @@ class RecurrentLayer(Saveable, Unscriptable, nn.Module):
         """Look for silent faults before the first run; a hook for layers that know some. Never called by a compiler."""
 
     def _stack(self, sequences: Sequences, states: Tensor) -> tuple[Tensor, Tensor]:
-        """Run all layers and directions over time-major sequences: output (T, B, D*m), last states (L*D, B, m)."""
+        """Run all layers and directions over time-major sequences: output (T, B, features), last states (L*D, B, m)."""
         last: list[Tensor] = []
         x, lengths = sequences.x, sequences.lengths
         for layer in range(self.num_layers):

@@ -5,19 +5,20 @@ from types import ModuleType
 
 from torch import nn
 
-from lrcnet import cells, layers, models, neural_ode, recurrent_layer, torch_layers
+from lrcnet import cells, layers, models, neural_ode, recurrent_layer, torch_layers, wirings
 from lrcnet.cells import base, ctrnn, gated, gru_ode, liquid
+from lrcnet.wirings import Wiring
 
 _MODULES: tuple[ModuleType, ...] = (
     *(base, ctrnn, gated, gru_ode, liquid, cells),
-    *(recurrent_layer, torch_layers, layers, neural_ode, models),
+    *(recurrent_layer, torch_layers, layers, neural_ode, models, wirings),
 )
 
 
-def safe_globals() -> list[type[nn.Module]]:
+def safe_globals() -> list[type[nn.Module] | type[Wiring]]:
     """Return the classes to allow when torch.load reads a whole model with weights_only=True.
 
-    These are all modules of this library, and those of torch.nn, which a model usually has beside them. Classes of your
+    These are all modules and wirings of this library, and those of torch.nn, which a model usually has beside them. Classes of your
     own have to be added. Nothing is registered: the list is for torch.serialization.safe_globals, which allows it
     within a block, or for torch.serialization.add_safe_globals, which allows it for the rest of the process.
 
@@ -28,10 +29,10 @@ def safe_globals() -> list[type[nn.Module]]:
     >>> with torch.serialization.safe_globals(lrcnet.safe_globals()):
     ...     model = torch.load(file, weights_only=True)
     """
-    ours = {value for module in _MODULES for value in vars(module).values() if _is_module_class(value)}
-    theirs = {value for value in vars(nn).values() if _is_module_class(value)}
+    ours = {value for module in _MODULES for value in vars(module).values() if _is_class_of(value, nn.Module, Wiring)}
+    theirs = {value for value in vars(nn).values() if _is_class_of(value, nn.Module)}
     return sorted(ours | theirs, key=lambda kind: (kind.__module__, kind.__qualname__))
 
 
-def _is_module_class(value: object) -> bool:
-    return inspect.isclass(value) and issubclass(value, nn.Module)
+def _is_class_of(value: object, *kinds: type) -> bool:
+    return inspect.isclass(value) and issubclass(value, kinds)

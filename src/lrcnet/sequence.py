@@ -150,8 +150,11 @@ def _read_packed(
             )
         check_like(owner, "dt", dt.data, like)
         step, _ = pad_packed_sequence(PackedSequence(dt.data, dt.batch_sizes))
-        if dt.unsorted_indices is not None and given.sorted_indices is not None:
-            step = step.index_select(1, dt.unsorted_indices).index_select(1, given.sorted_indices)
+        # Each may have been sorted on its own, or not at all: torch sorts equal lengths in no particular order.
+        if dt.unsorted_indices is not None:
+            step = step.index_select(1, dt.unsorted_indices)
+        if given.sorted_indices is not None:
+            step = step.index_select(1, given.sorted_indices)
     else:
         step = _read_dt(owner, dt, (batch, steps) if batch_first else (steps, batch), like, negative)
         if isinstance(step, Tensor):

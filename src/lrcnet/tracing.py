@@ -30,9 +30,9 @@ class Unscriptable:
         )
 
 
-def has_unknown_length(x: Tensor) -> bool:
-    """Return whether torch.export traces x (T, ...) with a time axis whose length it does not know."""
-    return torch.compiler.is_exporting() and not isinstance(x.shape[0], int)
+def is_unknown(size: int) -> bool:
+    """Return whether torch.export traces with a size of an axis that it does not know."""
+    return torch.compiler.is_exporting() and not isinstance(size, int)
 
 
 def scan_operator(
@@ -53,8 +53,13 @@ def scan_operator(
 
 
 def register_decomposition(operator: Any, function: Callable[..., Any]) -> None:
-    """Tell exporters how to express an operator by others; torch.onnx.export looks here, torch.export does not."""
+    """Tell exporters how to express an operator by others; torch.onnx.export looks here, torch.export does not.
+
+    Fake tensors would take the decomposition too, to find out shapes, unless the operator is listed as one that has a
+    function for that; its own one (torch.library.register_fake) then serves.
+    """
     torch._decomp.register_decomposition([operator])(function)
+    torch._decomp.meta_table[operator] = function
 
 
 def transform_active() -> bool:
@@ -95,6 +100,17 @@ def dispatcher_needed() -> bool:
 def are_ordinary(*tensors: Tensor | None) -> bool:
     """Return whether all are plain tensors or parameters (or None), not subclasses with a behaviour of their own."""
     return _ORDINARY.issuperset(map(type, tensors))
+
+
+def resolve(tensor: Tensor) -> Tensor:
+    """Return a tensor whose memory holds its numbers, without a pending negation and not merely known to be zero.
+
+    torch negates lazily (the imaginary part of a conjugate) and keeps gradients of zero without memory. Its own
+    operators never see either, but they do not stop anyone who reads the memory.
+    """
+    if tensor.is_neg():
+        return tensor.resolve_neg()
+    return tensor.clone() if tensor._is_zerotensor() else tensor
 
 
 def values_are_readable(*tensors: Tensor) -> bool:

@@ -6,6 +6,7 @@ this entry holds the letters themselves, as every dict did before there were uni
 converting loses nothing.
 """
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +15,8 @@ from torch import Tensor
 
 from lrcnet.circuit import LETTERS
 from lrcnet.tracing import values_are_readable
+
+_log = logging.getLogger("lrcnet")
 
 ENTRY = "units"
 # The entries that a letter is proportional to: its own, and while torch's pruning, weight norm or parametrize is in
@@ -37,7 +40,8 @@ def convert_units(
         ValueError: if the dict's units are not one number per letter.
     """
     key = prefix + ENTRY
-    theirs = _read_units(key, state_dict.pop(key, None), own)
+    given = state_dict.pop(key, None)
+    theirs = _read_units(key, given, own)
     likes = []
     for letter, name in names.items():
         for place in (prefix + form.format(name) for form in _FORMS):
@@ -47,6 +51,13 @@ def convert_units(
                 if theirs[letter] != own[letter]:
                     state_dict[place] = value.detach() * (theirs[letter] / own[letter])
     if has_entry and likes:
+        if given is None:
+            # A dict of named_parameters() looks the same as an old state dict, and would be read wrongly.
+            _log.warning(
+                "the state dict has no entry %s, so its values are read as the letters themselves, as layers with "
+                "other parametrisations save them; load a whole state_dict(), not only named_parameters()",
+                key,
+            )
         # Beside the values: under assign=True the network itself may be on the meta device until now.
         state_dict[key] = torch.tensor(list(own.values()), device=likes[0].device, dtype=likes[0].dtype)
 

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from lrcnet.errors import one_of, positive_size
+from lrcnet.errors import check_target, one_of, positive_size
 from lrcnet_paper.driving.worlds import WORLDS, make_world
 from lrcnet_paper.models.policy import Policy
 from lrcnet_paper.report.drive_page import Setting, write_drive
@@ -66,6 +66,7 @@ def drive_page(
     if not noise >= 0:
         raise ValueError(f"noise is a variance, so it must be at least 0, but is {noise:g}")
     positive_size("steps", steps)
+    check_target(html)
     pillow()
     trained = load_trained(checkpoint)
     policy = trained.network

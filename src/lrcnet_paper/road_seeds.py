@@ -53,8 +53,8 @@ def first_seeds(seeds: range, count: int) -> range:
     >>> first_seeds(VALIDATION, 2)
     range(10000000, 10000002)
     """
-    if count > len(seeds):
-        raise ValueError(f"count must be at most {len(seeds)}, the size of this range of roads, but is {count}")
+    if not 0 <= count <= len(seeds):
+        raise ValueError(f"count must be from 0 to {len(seeds)}, the size of this range of roads, but is {count}")
     return seeds[:count]
 
 

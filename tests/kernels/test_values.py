@@ -76,7 +76,7 @@ def stable(tensors: dict[str, Tensor | None], model: dict[str, Any]) -> dict[str
 def check_error_law(cases: Iterable[tuple[dict[str, Tensor | None], dict[str, Any]]]) -> None:
     """Assert that no instruction set is less exact in single precision than SINGLE allows, over all cases together."""
     # Summed over the networks before any quotient: a gradient that nearly cancels in one of them is wrong in its last
-    # digits whoever computes it, and must not outweigh all the others.
+    # digits in every implementation, and must not outweigh all the others.
     sums: dict[tuple[str, str], list[float]] = {}
     for tensors, model in cases:
         tensors = {name: None if value is None else value.float().double() for name, value in tensors.items()}

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 import lrcnet
-from lrcnet.benchmarks.measure import Measurement
+from lrcnet.benchmarks.measure import Measurement, threads
 
 CLASSES, STEPS, UNITS, EPOCHS, BATCH = 4, 60, 32, 20, 16
 RATES = (1e-3, 3e-3, 1e-2)
@@ -61,7 +61,7 @@ def accuracy_after_training(layer: nn.Module, rate: float = 1e-3) -> float:
     network = Classifier(layer)
     optimizer = torch.optim.Adam(network.parameters(), lr=rate)
     for _ in range(EPOCHS):
-        for batch in torch.randperm(len(x)).split(BATCH):
+        for batch in torch.split(torch.randperm(len(x)), BATCH):
             loss = nn.functional.cross_entropy(network(x[batch]), y[batch])
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
@@ -73,12 +73,8 @@ def accuracy_after_training(layer: nn.Module, rate: float = 1e-3) -> float:
 
 def measure() -> list[Measurement]:
     """Train every layer at every rate; one row per layer and rate, beside the GRU at that rate."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    with threads(1):
         return [row for rate in RATES for row in _measure_rate(rate)]
-    finally:
-        torch.set_num_threads(threads)
 
 
 def _measure_rate(rate: float) -> list[Measurement]:

@@ -2,7 +2,8 @@
 
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,17 @@ def best_in_turn(*calls: Callable[[], Any], repeats: int = 9, rounds: int = 2) -
                 call()
                 best[i] = min(best[i], time.perf_counter() - start)
     return best
+
+
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    """Let torch compute with this many threads inside the block."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def training_step(layer: torch.nn.Module, x: Tensor) -> Callable[[], None]:

@@ -1,29 +1,17 @@
 """Time of a training step over the number of threads and over the length of the sequence."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import torch
 
 import lrcnet
-from lrcnet.benchmarks.measure import Measurement, best_in_turn, training_step
+from lrcnet.benchmarks.measure import Measurement, best_in_turn, threads, training_step
 
 LENGTHS = (1_000, 3_162, 10_000, 31_623, 100_000)
 
 
 def measure() -> list[Measurement]:
     return [*_threads(), *_lengths()]
-
-
-@contextmanager
-def _with_threads(count: int) -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _threads() -> list[Measurement]:
@@ -33,7 +21,7 @@ def _threads() -> list[Measurement]:
     counts = sorted({1, 2, torch.get_num_threads()})
     for _ in range(3):
         for count in counts:
-            with _with_threads(count):
+            with threads(count):
                 (time,) = best_in_turn(step, repeats=3, rounds=1)
                 best[count] = min(best.get(count, time), time)
     return [
@@ -82,7 +70,7 @@ def draw(measurements: list[Measurement], path: Path) -> None:
 
     from lrcnet.pages import palette
 
-    threads = [one for one in measurements if one.what.endswith("threads")]
+    by_threads = [one for one in measurements if one.what.endswith("threads")]
     lengths = [one for one in measurements if one.what.endswith("per step")]
     first = lengths[0].other
     assert first is not None
@@ -96,9 +84,9 @@ def draw(measurements: list[Measurement], path: Path) -> None:
         left.set(xlabel="length of the sequence (steps)", ylabel="time per step (µs)", ylim=(0, None))
         left.set_title("LRCU-S, batch 4, 64 units, forward and backward")
         left.legend(loc="lower left")
-        counts = [1, *(int(one.what.split()[-2]) for one in threads)]
+        counts = [1, *(int(one.what.split()[-2]) for one in by_threads)]
         right.plot(counts, counts, ":", color=palette.GREY, linewidth=3, label="ideal")
-        right.plot(counts, [1.0, *(one.ratio for one in threads)], "o-", color=palette.VERMILION, label="measured")
+        right.plot(counts, [1.0, *(one.ratio for one in by_threads)], "o-", color=palette.VERMILION, label="measured")
         right.set(xlabel="threads", ylabel="times faster than one thread", xticks=counts, ylim=(0, None))
         right.set_title("LRCU-S at psMNIST's shape, forward and backward")
         right.legend(loc="lower right")

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 import lrcnet
-from lrcnet.benchmarks.measure import Measurement
+from lrcnet.benchmarks.measure import Measurement, threads
 
 UNITS = 32
 SEEDS = (0, 1, 2)
@@ -82,15 +82,10 @@ CLASSIFIERS = tuple(one for one in FORECASTERS if not one.name.startswith("LRC h
 
 
 def measure() -> list[Measurement]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with warnings.catch_warnings():
-            # Gaps in seconds make an explicit step diverge: this is measured here.
-            warnings.simplefilter("ignore", lrcnet.DivergenceWarning)
-            return [*_measure_forecasts(), *_measure_classifications()]
-    finally:
-        torch.set_num_threads(threads)
+    with threads(1), warnings.catch_warnings():
+        # Gaps in seconds make an explicit step diverge: this is measured here.
+        warnings.simplefilter("ignore", lrcnet.DivergenceWarning)
+        return [*_measure_forecasts(), *_measure_classifications()]
 
 
 def _measure_forecasts() -> list[Measurement]:

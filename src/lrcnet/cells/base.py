@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from numbers import Real
+from threading import get_ident
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -21,7 +22,7 @@ from lrcnet.errors import (
     positive_size,
 )
 from lrcnet.solvers import SOLVERS, ExplicitRungeKutta, advance
-from lrcnet.tracing import Unscriptable, has_unknown_length, scan_operator, values_are_readable
+from lrcnet.tracing import Unscriptable, is_unknown, scan_operator, values_are_readable
 
 NEGATIVE_DT = ("error", "clamp", "allow")
 
@@ -44,8 +45,13 @@ class Cell(Unscriptable, nn.Module, ABC):
     # neurons would need memory for all of them.
     terms_of_all_steps: bool = True
     negative_dt: str = "error"
-    # Filled by `scan` while `record_gates` is active.
-    _recorded: "list[tuple[Tensor, GatesByName]] | None" = None
+    # Filled by `scan` while `record_gates` is active, for each thread on its own: others may run the same cell.
+    _recorded: "dict[int, list[tuple[Tensor, GatesByName]]] | None" = None
+
+    @property
+    def output_size(self) -> int:
+        """The number of features of `read_out`."""
+        return self.hidden_size
 
     @final  # type: ignore[misc]  # nn.Module declares forward as an attribute.
     def forward(self, x: Tensor, h: Tensor | None = None, dt: float | Tensor | None = None) -> Tensor:
@@ -68,10 +74,12 @@ class Cell(Unscriptable, nn.Module, ABC):
         `batch_major` says that the caller keeps samples together in memory; it changes the strides of the answer,
         nothing else.
         """
-        if self._recorded is None:
+        runs = self._recorded.get(get_ident()) if self._recorded else None
+        if runs is None:
+            self._recompute_parameters()
             return self._scan(x, h, dt, batch_major)
-        self._recorded.append(self.scan_with_gates(x, h, dt, batch_major=batch_major))
-        return self._recorded[-1][0]
+        runs.append(self.scan_with_gates(x, h, dt, batch_major=batch_major))
+        return runs[-1][0]
 
     @final
     def scan_with_gates(
@@ -81,12 +89,13 @@ class Cell(Unscriptable, nn.Module, ABC):
 
         The gates of step t are those that it starts with: at the state before it and its own input.
         """
+        self._recompute_parameters()
         return self._scan_with_gates(x, h, dt, batch_major)
 
     @final
     @contextmanager
     def record_gates(self) -> Iterator[list[tuple[Tensor, GatesByName]]]:
-        """Record the states and gates of every `scan` of this cell in a list, as long as the context lasts.
+        """Record the states and gates of every `scan` of this cell by this thread, as long as the context lasts.
 
         >>> layer = lrcnet.LRCU(3, 5)
         >>> with layer.cells[0].record_gates() as runs:
@@ -95,11 +104,16 @@ class Cell(Unscriptable, nn.Module, ABC):
         >>> bool((states == output).all()), gates["elastance"].shape
         (True, torch.Size([7, 2, 5]))
         """
-        before, self._recorded = self._recorded, []
+        by_thread: dict[int, list[tuple[Tensor, GatesByName]]] = self.__dict__.setdefault("_recorded", {})
+        me = get_ident()
+        before, by_thread[me] = by_thread.get(me), []
         try:
-            yield self._recorded
+            yield by_thread[me]
         finally:
-            self._recorded = before
+            if before is None:
+                del by_thread[me]
+            else:
+                by_thread[me] = before
 
     @abstractmethod
     def values(self) -> Any:
@@ -118,7 +132,7 @@ class Cell(Unscriptable, nn.Module, ABC):
         """Draw new initial values from torch's global generator."""
 
     def read_out(self, h: Tensor) -> Tensor:
-        """Return the output (..., m) of a state; the state itself unless the cell has an output map."""
+        """Return the output of a state: the state itself, unless the cell has an output map or motor neurons."""
         return h
 
     def gates(self, x: Tensor, h: Tensor, states: Tensor, batch_major: bool) -> GatesByName:
@@ -127,7 +141,7 @@ class Cell(Unscriptable, nn.Module, ABC):
 
     def _scan(self, x: Tensor, h: Tensor, dt: float | Tensor, batch_major: bool) -> Tensor:
         """Run the plain loop; a hook for cells that have a faster way to the same states."""
-        if has_unknown_length(x):
+        if is_unknown(x.shape[0]):
             return self._scan_of_unknown_length(x, h, dt)
         step = self._stepper(x)
         start, states = h, []
@@ -178,6 +192,17 @@ class Cell(Unscriptable, nn.Module, ABC):
             return self.advance(values, own, h, dt)
 
         return step
+
+    def _recompute_parameters(self) -> None:
+        """Run the hooks by which torch's pruning and its older weight_norm and spectral_norm compute a parameter.
+
+        A layer calls its cells' methods, not the cells themselves, so that torch does not run their hooks.
+        """
+        hooks = self._forward_pre_hooks
+        if hooks:
+            for hook in hooks.values():
+                if hasattr(hook, "compute_weight") or hasattr(hook, "apply_mask"):
+                    hook(self, ())
 
     def _in_batch(
         self,
@@ -299,6 +324,7 @@ class ODECell(Cell):
     @final
     def derivative(self, x: Tensor, h: Tensor) -> Tensor:
         """Return dh/dt at states h (B, m) or (m,) under inputs x (B, n) or (n,)."""
+        self._recompute_parameters()
 
         def slope(x: Tensor, h: Tensor, _: float | Tensor) -> Tensor:
             values = self.values()

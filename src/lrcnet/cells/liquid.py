@@ -6,14 +6,16 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from lrcnet import decomposition, kernels, liquid
+from lrcnet import kernels, liquid
 from lrcnet.cells.base import GatesByName, ODECell, states_before
 from lrcnet.circuit import ELASTANCES, SLOPE, Switches
+from lrcnet.decomposition import scan_plainly
 from lrcnet.errors import one_of
 from lrcnet.kernels import Backend
 from lrcnet.liquid import PARAMETRISATIONS, Circuit, Currents, LiquidParameters
 from lrcnet.solvers import SOLVERS, STAGED, ExplicitRungeKutta
-from lrcnet.tracing import has_unknown_length, values_are_readable
+from lrcnet.tracing import is_unknown, register_decomposition, values_are_readable
+from lrcnet.wirings import Wiring
 
 # With gradients, an operator of its own costs more than plain operations for fewer samples than this.
 _FEWEST_SAMPLES = 64
@@ -21,6 +23,10 @@ _FEWEST_SAMPLES = 64
 _FEWEST_SYNAPSES = 16_384
 # Synapses that the plain gates look at together: one number for each pair of neurons takes memory.
 _SYNAPSES_TOGETHER = 1 << 18
+
+
+# Exporters that know no fused operator find its decomposition here.
+register_decomposition(torch.ops.lrcnet.scan.default, scan_plainly)
 
 
 class LiquidCell(LiquidParameters, ODECell):
@@ -31,15 +37,16 @@ class LiquidCell(LiquidParameters, ODECell):
 
     Args:
         input_size: n, may be 0.
-        hidden_size: m.
+        hidden_size: m; the units of the wiring if None.
         elastance: the model's own if None; "asymmetric" or "symmetric" for LRC and LRCU.
         solver, unfolds: the model's own if None.
         negative_dt: "error", "clamp" to 0, or "allow" (explicit Euler only).
         backend: "auto" uses a fused kernel if one serves the call, "fused" insists on it, "reference" is the plain
             loop.
-        bias, input_map, output_map, parametrisation, constraint, init: see `LiquidParameters`.
+        bias, input_map, output_map, parametrisation, constraint, init, wiring: see `LiquidParameters`.
 
-    The output map does not touch the state that `forward` returns; layers apply it to their output.
+    The state that `forward` returns has all units, untouched by the output map; a layer's output has that of the motor
+    neurons alone, with the map applied.
     """
 
     terms_of_all_steps = False
@@ -52,7 +59,7 @@ class LiquidCell(LiquidParameters, ODECell):
     def __init__(
         self,
         input_size: int,
-        hidden_size: int,
+        hidden_size: int | None = None,
         bias: bool = True,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
@@ -66,6 +73,7 @@ class LiquidCell(LiquidParameters, ODECell):
         parametrisation: str = "scaled",
         constraint: str = "clamp",
         init: str = "balanced",
+        wiring: Wiring | None = None,
         backend: str = "auto",
     ) -> None:
         name = type(self).__name__
@@ -79,6 +87,7 @@ class LiquidCell(LiquidParameters, ODECell):
             parametrisation=parametrisation,
             constraint=constraint,
             init=init,
+            wiring=wiring,
             device=device,
             dtype=dtype,
         )
@@ -86,6 +95,10 @@ class LiquidCell(LiquidParameters, ODECell):
         solver = one_of(f"solver of {name}", solver or self.solvers[0], self.solvers)
         self.set_solver(solver, self.default_unfolds if unfolds is None else unfolds, negative_dt)
         self.backend = one_of("backend", backend, kernels.CHOICES)
+
+    @property
+    def output_size(self) -> int:
+        return self.hidden_size if self.wiring is None else self.wiring.output_size
 
     def switches(self, *, solver: str | None = None, batch_first: bool = False, for_kernel: bool = False) -> Switches:
         """Return the switches of this model, with another solver if one is given.
@@ -118,7 +131,12 @@ class LiquidCell(LiquidParameters, ODECell):
         return liquid.split(values, terms, h, self.switches())
 
     def read_out(self, h: Tensor) -> Tensor:
-        return liquid.affine(h, self.letter("output_scale"), self.letter("output_shift")) if self.maps_output else h
+        motors = self.output_size
+        # The motor neurons come first.
+        h = h if motors == self.hidden_size else h[..., :motors]
+        if not self.maps_output:
+            return h
+        return liquid.affine(h, self.letter("output_scale")[:motors], self.letter("output_shift")[:motors])
 
     def gates(self, x: Tensor, h: Tensor, states: Tensor, batch_major: bool) -> GatesByName:
         circuit, before = self.values(), states_before(h, states)
@@ -144,7 +162,7 @@ class LiquidCell(LiquidParameters, ODECell):
 
     def _select_for_stages(self, x: Tensor) -> Backend | None:
         """Return the backend that computes each stage of a Runge-Kutta step over x (T, B, n), or None."""
-        if self.backend != "auto" or self.solver not in STAGED or has_unknown_length(x):
+        if self.backend != "auto" or self.solver not in STAGED or is_unknown(x.shape[1]):
             return None
         synapses = x.shape[1] * (self.input_size + self.hidden_size) * self.hidden_size
         return None if synapses < _FEWEST_SYNAPSES else kernels.find(x, self.switches(solver=SLOPE))
@@ -215,6 +233,7 @@ class LiquidCell(LiquidParameters, ODECell):
         """
         if self.input_size:
             raise ValueError(f"bind_derivative needs a cell of no inputs, but this one has {self.input_size}")
+        self._recompute_parameters()
         nothing, switches = self.k.new_empty(1, 0), self.switches(solver=SLOPE, for_kernel=True)
         backend = self._select(nothing, switches)
         circuit = None if backend is None else self.values_for_kernel(switches.scaled)
@@ -243,9 +262,10 @@ class LiquidCell(LiquidParameters, ODECell):
     def stream(self, x: Tensor, h: Tensor, dt: float) -> Tensor | None:
         """Return the state after one input x (B, n) and h of B * m numbers, shaped like h; no gradient is recorded.
 
-        None if no backend serves the call; then the general way must.
+        None if no backend serves the call or a hook has to compute a parameter first; then the general way must.
         """
-        if self.backend == "reference":
+        own = self.__dict__
+        if own["backend"] == "reference" or own["_forward_pre_hooks"]:
             return None
         switches = self.switches(for_kernel=True)
         backend = kernels.find(x, switches)
@@ -253,6 +273,7 @@ class LiquidCell(LiquidParameters, ODECell):
 
     def extra_repr(self) -> str:
         stored = "" if self.parametrisation == PARAMETRISATIONS[0] else f"parametrisation={self.parametrisation!r}, "
+        stored += "" if self.wiring is None else f"wiring={self.wiring!r}, "
         return (
             f"{self.input_size}, {self.hidden_size}, elastance={self.elastance!r}, solver={self.solver!r}, "
             f"unfolds={self.unfolds}, {stored}backend={self.backend!r}"

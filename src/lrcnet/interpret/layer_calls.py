@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from threading import get_ident
 from typing import Any
 
 from torch import Tensor, nn
@@ -42,10 +43,13 @@ def find_recurrent_layer(model: nn.Module) -> Layer:
 
 @contextmanager
 def record_calls(layer: Layer, change: Callable[[Tensor], Tensor] | None = None) -> Iterator[list[LayerCall]]:
-    """Record the calls of a layer in a list; `change`, if given, is applied to its input first."""
+    """Record the calls of a layer by this thread; `change`, if given, is applied to its input first."""
     calls: list[LayerCall] = []
+    me = get_ident()
 
-    def before(_: nn.Module, given: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, Any]:
+    def before(_: nn.Module, given: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, Any] | None:
+        if get_ident() != me:
+            return None
         x = given[0] if given else options["input"]
         if isinstance(x, PackedSequence):
             raise ValueError("packed sequences cannot be looked into; pass a padded tensor")
@@ -55,7 +59,8 @@ def record_calls(layer: Layer, change: Callable[[Tensor], Tensor] | None = None)
         return (x, *given[1:]), rest
 
     def after(_: nn.Module, given: tuple[Any, ...], answer: tuple[Tensor, Any]) -> None:
-        calls[-1].output = answer[0]
+        if get_ident() == me:
+            calls[-1].output = answer[0]
 
     handles = [layer.register_forward_pre_hook(before, with_kwargs=True), layer.register_forward_hook(after)]
     try:

@@ -83,7 +83,7 @@ class Backend(ABC):
             dt: a number, or (B,).
 
         Raises:
-            ValueError: as `scan`; also for a gap in a letter's memory.
+            ValueError: as `scan`.
         """
 
     @abstractmethod

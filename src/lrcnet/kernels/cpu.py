@@ -11,8 +11,16 @@ from lrcnet.errors import describe_bad_dt, find_bad_dt, is_bad_dt
 from lrcnet.kernels import native
 from lrcnet.kernels.backend import Backend, KeptGates
 from lrcnet.kernels.operators import run
-from lrcnet.kernels.problem import ELASTANCE_CODES, FUSED_SOLVERS, IS_DOUBLE, SOLVER_CODES, Problem, model_arguments
-from lrcnet.tracing import compiling, dispatcher_needed, forward_mode_active, transform_active
+from lrcnet.kernels.problem import (
+    ELASTANCE_CODES,
+    FUSED_SOLVERS,
+    IS_DOUBLE,
+    SOLVER_CODES,
+    Problem,
+    model_arguments,
+    rewrite_model,
+)
+from lrcnet.tracing import compiling, dispatcher_needed, forward_mode_active, resolve, transform_active
 
 _LETTERS = len(STEP_LETTERS)
 # Looked up once: a step of one sample takes so little time that a global's attribute is seen in it.
@@ -79,14 +87,19 @@ class CPUBackend(Backend):
         # Not circuit.units: a property's call is seen in a step of one sample.
         units = 0 if g_l is None else g_l.numel()
         model = model_arguments(circuit, switches, x, inputs, units)
+        if model is None:
+            circuit, model = rewrite_model(circuit, switches, x, inputs, units)
         is_double = IS_DOUBLE.get(dtype)
         if is_double is None or not (x.is_cpu and h.is_cpu and h.dtype is dtype and h.numel() == batch * units):
             raise ValueError(_describe_state(x, h, units))
-        if not h.is_contiguous():
-            h = h.contiguous()
+        x_address, h_address = x.data_ptr(), h.data_ptr()
+        if x.is_neg() or h.is_neg() or not h_address or not (x_address or not inputs) or not h.is_contiguous():
+            x, h = resolve(x), resolve(h).contiguous()
+            x_address, h_address = x.data_ptr(), h.data_ptr()
         dt_address = dt_stride = 0
         dt_value: float | Tensor = dt
         if isinstance(dt, Tensor):
+            dt = resolve(dt)
             dt_address, dt_stride, dt_value = _read_steps(dt, x, switches.check_dt)
         elif not dt >= 0 and is_bad_dt(dt, switches.check_dt):
             raise ValueError(describe_bad_dt("", dt))
@@ -96,10 +109,10 @@ class CPUBackend(Backend):
             is_double,
             *model,
             batch,
-            x.data_ptr(),
+            x_address,
             x_batch,
             x_channel,
-            h.data_ptr(),
+            h_address,
             dt_address,
             dt_stride,
             dt_value,

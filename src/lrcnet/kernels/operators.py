@@ -13,8 +13,8 @@ from torch import Tensor
 from lrcnet.circuit import LETTERS, STEP_LETTERS, Switches, describe_mismatch
 from lrcnet.errors import DivergenceWarning, describe_bad_dt, describe_divergence, is_bad_dt
 from lrcnet.kernels import native
-from lrcnet.kernels.problem import TENSORS, Arguments, Problem, address
-from lrcnet.tracing import are_ordinary, below_autograd, dispatcher_needed, is_batch_of_gradients
+from lrcnet.kernels.problem import TENSORS, Arguments, Problem, address, check_optional
+from lrcnet.tracing import are_ordinary, below_autograd, dispatcher_needed, is_batch_of_gradients, resolve
 
 ONCE = (
     "the fused kernel is differentiable once, but a second derivative was asked for; use "
@@ -23,6 +23,9 @@ ONCE = (
 NOT_KEPT = "lrcnet::scan was called with keep=False, so nothing was kept for its gradient; pass keep=True"
 
 _TENSORS = len(TENSORS)
+# The tensors, dt_value, the switches, keep and the mask; instead of keep the states, what was saved, and two wishes.
+_SCAN_ARGUMENTS = _TENSORS + 1 + len(Switches._fields) + 2
+_BACKWARD_ARGUMENTS = _SCAN_ARGUMENTS + 3
 
 
 def _schema_of_a_problem() -> str:
@@ -33,10 +36,12 @@ def _schema_of_a_problem() -> str:
     return ", ".join([*tensors, "float dt_value", *switches])
 
 
-torch.library.define("lrcnet::scan", f"({_schema_of_a_problem()}, bool keep) -> (Tensor, Tensor)")
+# The mask comes last and has a default, so that programs which were exported before there was one still load.
+_MASK = "Tensor? mask=None"
+torch.library.define("lrcnet::scan", f"({_schema_of_a_problem()}, bool keep, {_MASK}) -> (Tensor, Tensor)")
 torch.library.define(
     "lrcnet::scan_backward",
-    f"(Tensor? grad, {_schema_of_a_problem()}, Tensor states, Tensor saved, bool want_x, bool want_dt) -> "
+    f"(Tensor? grad, {_schema_of_a_problem()}, Tensor states, Tensor saved, bool want_x, bool want_dt, {_MASK}) -> "
     f"({', '.join(['Tensor'] * len(TENSORS))})",
 )
 
@@ -55,10 +60,10 @@ def run(problem: Problem, *, gradient: bool, keep: bool) -> tuple[Tensor, Tensor
         The states, laid out as x, and what was kept, see `Problem.saved_shape`; empty if nothing was.
     """
     keep = keep or gradient
-    flat = problem.pack()
-    if dispatcher_needed() or not are_ordinary(*flat[:_TENSORS]):
-        return torch.ops.lrcnet.scan.default(*flat, keep)  # type: ignore[no-any-return]
-    return _Scan.apply(*flat, keep) if gradient else _scan(problem, keep)  # type: ignore[no-untyped-call]
+    flat, mask = problem.pack(), problem.circuit.mask
+    if dispatcher_needed() or not are_ordinary(*flat[:_TENSORS], mask):
+        return torch.ops.lrcnet.scan.default(*flat, keep, mask)  # type: ignore[no-any-return]
+    return _Scan.apply(*flat, keep, mask) if gradient else _scan(problem, keep)  # type: ignore[no-untyped-call]
 
 
 def _scan(problem: Problem, keep: bool) -> tuple[Tensor, Tensor]:
@@ -87,6 +92,15 @@ def _scan_backward(
 ) -> list[Tensor | None]:
     """Return the gradient of each of `TENSORS`, None for those that are absent or not wanted."""
     arguments, gradients = Arguments(problem), _new_gradients(problem, want_x, want_dt)
+    for name, kept, shape in (
+        ("the kept states", states, problem.states_shape()),
+        ("the kept gates", saved, problem.saved_shape()),
+        ("the gradient", grad, problem.states_shape()),
+    ):
+        check_optional(name, kept, shape, problem.x)
+    # A hook on saved tensors may return equal numbers with other strides.
+    states, saved = resolve(states).contiguous(), resolve(saved).contiguous()
+    grad = None if grad is None else resolve(grad)
     x, h0, dt, *letters = gradients
     native.call("scan_backward")(
         arguments.is_double,
@@ -123,15 +137,15 @@ def _fill_missing(x: Tensor, gradients: list[Tensor | None]) -> tuple[Tensor, ..
 
 
 def _scan_on_cpu(*flat: Any) -> tuple[Tensor, Tensor]:
-    *problem, keep = flat
-    return _scan(Problem.unpack(problem), keep)
+    *problem, keep, mask = _with_mask(flat, _SCAN_ARGUMENTS)
+    return _scan(Problem.unpack(problem, mask), keep)
 
 
 def _scan_fake(*flat: Any) -> tuple[Tensor, Tensor]:
-    *arguments, keep = flat
-    problem = Problem.unpack(arguments)
+    *arguments, keep, mask = _with_mask(flat, _SCAN_ARGUMENTS)
+    problem = Problem.unpack(arguments, mask)
     # torch sends a call to the fake if only one of its tensors is on the meta device.
-    for name, tensor in zip(TENSORS, flat, strict=False):
+    for name, tensor in (*zip(TENSORS, flat, strict=False), ("mask", mask)):
         if tensor is not None and tensor.device != problem.x.device:
             raise ValueError(describe_mismatch(name, tensor, tuple(tensor.shape), problem.x))
     new_empty = problem.x.new_empty
@@ -139,14 +153,14 @@ def _scan_fake(*flat: Any) -> tuple[Tensor, Tensor]:
 
 
 def _scan_backward_on_cpu(grad: Tensor | None, *flat: Any) -> tuple[Tensor, ...]:
-    *arguments, states, saved, want_x, want_dt = flat
-    problem = Problem.unpack(arguments)
+    *arguments, states, saved, want_x, want_dt, mask = _with_mask(flat, _BACKWARD_ARGUMENTS)
+    problem = Problem.unpack(arguments, mask)
     return _fill_missing(problem.x, _scan_backward(problem, grad, states, saved, want_x, want_dt))
 
 
 def _scan_backward_fake(grad: Tensor | None, *flat: Any) -> tuple[Tensor, ...]:
-    *arguments, _, _, want_x, want_dt = flat
-    problem = Problem.unpack(arguments)
+    *arguments, _, _, want_x, want_dt, mask = _with_mask(flat, _BACKWARD_ARGUMENTS)
+    problem = Problem.unpack(arguments, mask)
     return _fill_missing(problem.x, _new_gradients(problem, want_x, want_dt))
 
 
@@ -155,35 +169,36 @@ class _Scan(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, *flat: Any) -> tuple[Tensor, Tensor]:
-        tensors = flat[:_TENSORS]
-        if dispatcher_needed() or not are_ordinary(*tensors):
+        *arguments, keep, mask = flat
+        tensors = arguments[:_TENSORS]
+        if dispatcher_needed() or not are_ordinary(*tensors, mask):
             with below_autograd():
                 states, saved = torch.ops.lrcnet.scan.default(*flat)
         else:
-            states, saved = _scan(Problem.unpack(flat[:-1]), flat[-1])
+            states, saved = _scan(Problem.unpack(arguments, mask), keep)
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(*tensors, states, saved)
-        ctx.numbers, ctx.kept = flat[_TENSORS:-1], flat[-1]
+        ctx.save_for_backward(*tensors, mask, states, saved)
+        ctx.numbers, ctx.kept = tuple(arguments[_TENSORS:]), keep
         return states, saved
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
         if not ctx.kept:
             raise RuntimeError(NOT_KEPT)
-        *tensors, states, saved = ctx.saved_tensors
+        *tensors, mask, states, saved = ctx.saved_tensors
         grad, needs = grads[0], ctx.needs_input_grad[:_TENSORS]
         want_x, _, want_dt, *_ = needs
         # If the gradient is differentiated in turn, the operator must be seen, to say that it cannot be.
         visible = torch.is_grad_enabled() or dispatcher_needed() or is_batch_of_gradients(grad)
         gradients: Any
-        if visible or not are_ordinary(grad, *tensors):
+        if visible or not are_ordinary(grad, *tensors, mask):
             operator = torch.ops.lrcnet.scan_backward.default
-            gradients = operator(grad, *tensors, *ctx.numbers, states, saved, want_x, want_dt)
+            gradients = operator(grad, *tensors, *ctx.numbers, states, saved, want_x, want_dt, mask)
         else:
-            problem = Problem.unpack((*tensors, *ctx.numbers))
+            problem = Problem.unpack((*tensors, *ctx.numbers), mask)
             gradients = _scan_backward(problem, grad, states, saved, want_x, want_dt)
         wanted = [gradient if need else None for gradient, need in zip(gradients, needs, strict=True)]
-        return (*wanted, *[None] * (len(ctx.numbers) + 1))
+        return (*wanted, *[None] * (len(ctx.numbers) + 2))
 
 
 class _ScanBackward(torch.autograd.Function):
@@ -200,7 +215,12 @@ class _ScanBackward(torch.autograd.Function):
         raise RuntimeError(ONCE)
 
 
-def _with_gradient(function: type[torch.autograd.Function], operator: Any) -> Any:
+def _with_mask(flat: tuple[Any, ...], count: int) -> tuple[Any, ...]:
+    """Return the arguments of an operator with the mask: torch leaves a last argument out if it has its default."""
+    return flat if len(flat) == count else (*flat, None)
+
+
+def _with_gradient(function: type[torch.autograd.Function], operator: Any, count: int) -> Any:
     """Return the operator's autograd kernel.
 
     torch.library.register_autograd would do, but it reads the operator's schema on every call, which takes longer than
@@ -208,6 +228,7 @@ def _with_gradient(function: type[torch.autograd.Function], operator: Any) -> An
     """
 
     def call(*arguments: Any) -> Any:
+        arguments = _with_mask(arguments, count)
         tracked = torch.is_grad_enabled() and any(isinstance(a, Tensor) and a.requires_grad for a in arguments)
         if tracked:
             return function.apply(*arguments)  # type: ignore[no-untyped-call]
@@ -217,11 +238,11 @@ def _with_gradient(function: type[torch.autograd.Function], operator: Any) -> An
     return call
 
 
-for _name, _function, _on_cpu, _fake in (
-    ("scan", _Scan, _scan_on_cpu, _scan_fake),
-    ("scan_backward", _ScanBackward, _scan_backward_on_cpu, _scan_backward_fake),
+for _name, _function, _on_cpu, _fake, _count in (
+    ("scan", _Scan, _scan_on_cpu, _scan_fake, _SCAN_ARGUMENTS),
+    ("scan_backward", _ScanBackward, _scan_backward_on_cpu, _scan_backward_fake, _BACKWARD_ARGUMENTS + 1),
 ):
     torch.library.impl(f"lrcnet::{_name}", "CPU", _on_cpu)
     torch.library.register_fake(f"lrcnet::{_name}", _fake)
     _operator = getattr(torch.ops.lrcnet, _name).default
-    torch.library.impl(f"lrcnet::{_name}", "Autograd", _with_gradient(_function, _operator))
+    torch.library.impl(f"lrcnet::{_name}", "Autograd", _with_gradient(_function, _operator, _count))

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from lrcnet.circuit import LETTERS, SLOPE, STEP_LETTERS, Circuit, Switches, check_letters, describe_mismatch
+from lrcnet.tracing import resolve
 
 FUSED_SOLVERS = ("euler", "hybrid", "exponential")
 IS_DOUBLE = {torch.float32: False, torch.float64: True}
@@ -20,7 +21,8 @@ ELASTANCE_CODES = {name: code for code, name in enumerate(("none", "asymmetric",
 SOLVER_CODES = {name: code for code, name in enumerate((*FUSED_SOLVERS, SLOPE))}
 
 TENSORS = ("x", "h0", "dt", *STEP_LETTERS)
-"""The tensors of a problem in the operators' order; its numbers follow: dt_value, then the switches."""
+"""The tensors of a problem that have a gradient, in the operators' order; its numbers follow: dt_value, then the
+switches. The mask of a wiring is the operators' last argument."""
 _LETTERS, _TENSORS = len(STEP_LETTERS), len(TENSORS)
 
 # scaled -> the unit of each step letter. C++ reads them from this memory as a `Letters<double>`: one address costs a
@@ -48,14 +50,14 @@ class Problem(NamedTuple):
     switches: Switches
 
     def pack(self) -> tuple[Any, ...]:
-        """Return the operators' flat arguments."""
+        """Return the operators' flat arguments, without the mask."""
         return (self.x, self.h0, self.dt, *self.circuit[:_LETTERS], self.dt_value, *self.switches)
 
     @classmethod
-    def unpack(cls, flat: Sequence[Any]) -> "Problem":
-        """Read a problem from the operators' flat arguments: the inverse of `pack`."""
+    def unpack(cls, flat: Sequence[Any], mask: Tensor | None) -> "Problem":
+        """Read a problem from the operators' flat arguments and the mask: the inverse of `pack`."""
         x, h0, dt = flat[:3]
-        circuit, dt_value = Circuit(*flat[3:_TENSORS]), flat[_TENSORS]
+        circuit, dt_value = Circuit(*flat[3:_TENSORS], mask=mask), flat[_TENSORS]
         return cls(x, h0, dt, circuit, dt_value, Switches(*flat[_TENSORS + 1 :]))
 
     @property
@@ -88,12 +90,16 @@ class Arguments:
             raise ValueError(f"x must have 3 dimensions, but has {x.dim()}; add the batch and time axes")
         if x.dtype not in IS_DOUBLE:
             raise ValueError(f"x must be float32 or float64, but is {x.dtype}; convert x and the network")
-        circuit = Circuit._make([None if letter is None else letter.contiguous() for letter in circuit])
-        model = model_arguments(circuit, switches, x, x.shape[2], circuit.units)
+        inputs, units = x.shape[2], circuit.units
+        model = model_arguments(circuit, switches, x, inputs, units)
+        if model is None:
+            circuit, model = rewrite_model(circuit, switches, x, inputs, units)
         steps, batch = problem.time_and_batch
-        _check_optional("h0", h0, (batch, circuit.units), x)
-        _check_optional("dt", dt, x.shape[:2], x)
-        h0 = None if h0 is None else h0.contiguous()
+        check_optional("h0", h0, (batch, units), x)
+        check_optional("dt", dt, x.shape[:2], x)
+        x = resolve(x)
+        h0 = None if h0 is None else resolve(h0).contiguous()
+        dt = None if dt is None else resolve(dt)
         self._memory = (x, h0, dt, circuit)
         self.batch_first, self.is_double = switches.batch_first, IS_DOUBLE[x.dtype]
         self.model = model
@@ -123,42 +129,75 @@ class Arguments:
         return (second, first) if self.batch_first else (first, second)
 
 
-def model_arguments(circuit: Circuit, switches: Switches, x: Tensor, inputs: int, units: int) -> tuple[int, ...]:
-    """Check the step letters and return the arguments that describe the network: switches, units, sizes, addresses.
+def model_arguments(circuit: Circuit, switches: Switches, x: Tensor, inputs: int, units: int) -> tuple[int, ...] | None:
+    """Return the arguments that describe the network: switches, units, sizes, addresses of its letters and mask.
 
-    C reads from these addresses: a wrong size must not get any further than this.
+    C reads from these addresses: a wrong size must not get any further than this. None if a letter is not as it must
+    be; `rewrite_model` then has the answer or the reason.
     """
     codes, read_addresses = _plan(switches)
     addresses = read_addresses(circuit, x.dtype, (inputs + units, units), (units,), (inputs,))
-    if addresses is None:
-        check_letters(circuit, switches, x, contiguous=True)
-        raise ValueError(f"every letter must be on the CPU, but x is on {x.device}")
-    return (*codes, inputs, units, *addresses)
+    return None if addresses is None else (*codes, inputs, units, *addresses)
+
+
+def rewrite_model(
+    circuit: Circuit, switches: Switches, x: Tensor, inputs: int, units: int
+) -> tuple[Circuit, tuple[int, ...]]:
+    """Return a circuit that a kernel can read, with gaps closed and pending negations done, and its arguments.
+
+    Raises:
+        ValueError: for a letter that is missing or has another shape, dtype or device, or no memory.
+    """
+    check_letters(circuit, switches, x, contiguous=False)
+    circuit = Circuit._make([None if letter is None else resolve(letter).contiguous() for letter in circuit])
+    model = model_arguments(circuit, switches, x, inputs, units)
+    if model is None:
+        empty = [name for name, letter in circuit._asdict().items() if letter is not None and not letter.data_ptr()]
+        raise ValueError(
+            f"every letter must have its numbers in the CPU's memory, but x is on {x.device} and {', '.join(empty)} "
+            "have no memory; was the storage of a parameter freed?"
+        )
+    return circuit, model
 
 
 @cache
 def _plan(switches: Switches) -> tuple[tuple[int, ...], Callable[..., tuple[int, ...] | None]]:
     """Return the codes of the switches with the units' address, and the function that checks and locates the letters.
 
-    That function takes a circuit, the dtype and a shape for each of "J m", "m" and "n". It returns None if a letter is
-    not as it must be on the CPU, and address 0 for one that is absent or that the switches do not use. It is written
-    out from the table and compiled: the loop of `check_letters` would make a step of one sample a tenth slower.
+    That function takes a circuit, the dtype and a shape for each of "J m", "m" and "n". It returns None if a letter or
+    the mask is not as it must be on the CPU, and address 0 for one that is absent or that the switches do not use. It
+    is written out from the table and compiled: the loop of `check_letters` would make a step of one sample a tenth
+    slower.
     """
+    if switches.solver not in SOLVER_CODES or switches.elastance not in ELASTANCE_CODES or switches.unfolds < 1:
+        raise ValueError(
+            f"a kernel needs a solver in {', '.join(SOLVER_CODES)}, an elastance in {', '.join(ELASTANCE_CODES)} and "
+            f"unfolds of at least 1, but was given {switches.solver!r}, {switches.elastance!r} and {switches.unfolds}; "
+            "pass such values"
+        )
     shapes = {"J m": "matrix", "m": "vector", "n": "channels"}
     checks, addresses = [], []
     for name in STEP_LETTERS:
-        letter = LETTERS[name]
+        letter, at = LETTERS[name], f"at_{name}"
         shape, needed = shapes[letter.axes], letter.needed(switches)
-        check = f"{name}.shape == {shape} and {name}.dtype is dtype and {name}.is_cpu and {name}.is_contiguous()"
+        # Address 0 is a tensor of zeros that torch has not written, or a parameter whose storage was freed.
+        check = (
+            f"{name}.shape == {shape} and {name}.dtype is dtype and {name}.is_cpu and {name}.is_contiguous() "
+            f"and not {name}.is_neg() and (({at} := {name}.data_ptr()) or {shape} == (0,))"
+        )
         checks.append(f"{name} is not None and {check}" if needed else f"({name} is None or {check})")
-        address_of = f"{name}.data_ptr()" if needed else f"0 if {name} is None else {name}.data_ptr()"
-        addresses.append(address_of if letter.used(switches) else "0")
+        addresses.append("0" if not letter.used(switches) else at if needed else f"0 if {name} is None else {at}")
+    checks.append(
+        "(mask is None or mask.shape == matrix and mask.dtype is bools and mask.is_cpu and mask.is_contiguous() "
+        "and mask.data_ptr())"
+    )
+    addresses.append("0 if mask is None else mask.data_ptr()")
     source = f"""
 def read_addresses(circuit, dtype, {", ".join(shapes.values())}):
     {", ".join(Circuit._fields)} = circuit
     return ({", ".join(addresses)}) if {" and ".join(checks)} else None
 """
-    namespace: dict[str, Any] = {}
+    namespace: dict[str, Any] = {"bools": torch.bool}
     exec(source, namespace)
     codes = (
         int(switches.saturated),
@@ -175,7 +214,8 @@ def address(tensor: Tensor | None) -> int:
     return 0 if tensor is None else tensor.data_ptr()
 
 
-def _check_optional(name: str, tensor: Tensor | None, shape: tuple[int, ...], like: Tensor) -> None:
+def check_optional(name: str, tensor: Tensor | None, shape: tuple[int, ...], like: Tensor) -> None:
+    """Raise unless a tensor is absent or has a shape, and the dtype and device of another."""
     if tensor is None:
         return
     if tensor.shape != shape or tensor.dtype is not like.dtype or tensor.device != like.device:

@@ -48,10 +48,23 @@ def to_text(table: Table) -> str:
 def to_markdown(table: Table) -> str:
     """Return a pipe table with its title above and its note below."""
     rule = ["---:" if _is_numeric(table, i) else "---" for i in range(len(table.columns))]
-    rows = [list(table.columns), rule, *([format_cell(cell) for cell in row] for row in table.rows)]
-    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
-    note = ["", table.note] if table.note else []
-    return "\n".join([f"**{table.title}**", "", *lines, *note])
+    rows = [[escape_markdown(format_cell(cell)) for cell in row] for row in (table.columns, *table.rows)]
+    lines = ["| " + " | ".join(row) + " |" for row in (rows[0], rule, *rows[1:])]
+    note = ["", escape_markdown(table.note)] if table.note else []
+    return "\n".join([f"**{escape_markdown(table.title)}**", "", *lines, *note])
+
+
+_MARKDOWN = {ord(mark): f"\\{mark}" for mark in "\\|[]`"} | {ord("<"): "&lt;", ord("\n"): " ", ord("\r"): " "}
+
+
+def escape_markdown(text: str) -> str:
+    """Return text that Markdown shows as it is, without links, code, HTML or new table cells.
+
+    Example:
+        >>> escape_markdown("<b>[x](y)|")
+        '&lt;b>\\\\[x\\\\](y)\\\\|'
+    """
+    return text.translate(_MARKDOWN)
 
 
 def to_csv(table: Table) -> str:

@@ -169,7 +169,8 @@ def certify(stc: Model, lrc: Model, domain: Domain, dt: float = 1.0) -> Certific
         # The propagated bound adds 1 to the scaled sensitivity on the diagonal only.
         gains = torch.where(torch.eye(m, d.shape[1], dtype=torch.bool, device=d.device), gains, deficit / d)
     shrinks = same and size > 0 and bool((second.readout != 0).any())
-    gap = float(gains.min()) if shrinks else 0.0
+    # Where a wiring has no synapse there is no sensitivity to lose, and 0 / 0 above.
+    gap = float(gains[d > 0].min()) if shrinks and bool((d > 0).any()) else 0.0
     return Certificate(
         condition_holds=not bool(excess.any()),
         broken=excess.nonzero(),
@@ -203,7 +204,7 @@ def _elastic_copy(layer: nn.Module, cell: STCCell, elastance: str) -> LRC | LRCC
         for name in ("solver", "unfolds", "negative_dt", "parametrisation", "constraint", "backend")
     }
     options |= {"input_map": cell.input_scale is not None, "output_map": cell.output_scale is not None}
-    options |= {"elastance": elastance, "device": cell.e_l.device, "dtype": cell.e_l.dtype}
+    options |= {"elastance": elastance, "device": cell.e_l.device, "dtype": cell.e_l.dtype, "wiring": cell.wiring}
     if isinstance(layer, STC):
         return LRC(cell.input_size, cell.hidden_size, batch_first=layer.batch_first, **options)
     return LRCCell(cell.input_size, cell.hidden_size, **options)

@@ -35,7 +35,7 @@ class Network:
 
     Attributes:
         cell: the recurrence, computed by the plain loop.
-        readout: Q (K, m), with the output map folded in.
+        readout: Q (K, m), with the output map folded in; 0 for the units of a wiring that are no motor neurons.
         offset: (K,), so that the output is Q h + offset.
         batch_first: whether the layer's sequences are (B, T, n) rather than (T, B, n).
     """
@@ -190,9 +190,10 @@ def _cell_of(layer: nn.Module) -> tuple[Cell, bool]:
 def _readout_of(readout: Readout, cell: Cell) -> tuple[Tensor, Tensor]:
     """Return Q (K, m) and its offset (K,), with the output map of a liquid cell folded in."""
     m = positive_size("hidden_size", cell.hidden_size)
+    features = cell.output_size
     like = next(cell.parameters())
     if readout is None:
-        matrix, offset = torch.eye(m).to(like), torch.zeros(m).to(like)
+        matrix, offset = torch.eye(features).to(like), torch.zeros(features).to(like)
     elif isinstance(readout, nn.Linear):
         matrix = readout.weight.detach().to(like)
         offset = matrix.new_zeros(matrix.shape[0]) if readout.bias is None else readout.bias.detach().to(like)
@@ -201,8 +202,10 @@ def _readout_of(readout: Readout, cell: Cell) -> tuple[Tensor, Tensor]:
         offset = matrix.new_zeros(matrix.shape[0] if matrix.dim() else 0)
     else:
         raise TypeError(f"a readout must be an nn.Linear, a tensor or None, but is a {type(readout).__name__}")
-    if matrix.dim() != 2 or matrix.shape[1] != m or not matrix.shape[0]:
-        raise ValueError(f"the readout must have shape (K, {m}), K at least 1, but has {tuple(matrix.shape)}")
+    if matrix.dim() != 2 or matrix.shape[1] != features or not matrix.shape[0]:
+        raise ValueError(f"the readout must have shape (K, {features}), K at least 1, but has {tuple(matrix.shape)}")
+    # The motor neurons of a wiring come first.
+    matrix = nn.functional.pad(matrix, (0, m - features))
     if isinstance(cell, LiquidCell) and cell.output_scale is not None and cell.output_shift is not None:
         matrix, offset = matrix * cell.letter("output_scale"), offset + matrix @ cell.letter("output_shift")
     return matrix, offset
@@ -223,4 +226,4 @@ def _fold_input_map(cell: LiquidCell) -> Circuit:
             p = shift @ o[m:] + (0 if p is None else p)
             o[m:] *= scale.unsqueeze(-1)
         circuit = circuit._replace(a=a, b=b, o=o, p=p)
-    return circuit._replace(input_scale=None, input_shift=None, output_scale=None, output_shift=None)
+    return circuit._replace(input_scale=None, input_shift=None, output_scale=None, output_shift=None, mask=None)

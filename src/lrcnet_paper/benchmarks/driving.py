@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from lrcnet.benchmarks.measure import Measurement, best_in_turn
+from lrcnet.benchmarks.measure import Measurement, best_in_turn, threads
 from lrcnet_paper.driving import HEIGHT, WIDTH, World
 from lrcnet_paper.models.policy import ConvHead, Policy
 
@@ -25,9 +25,7 @@ def measure() -> list[Measurement]:
 
 
 def _world() -> list[Measurement]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    with threads(1):
         world = World(range(BATCH))
         for _ in range(60):
             world.step(world.road_curvature)
@@ -41,8 +39,6 @@ def _world() -> list[Measurement]:
             repeats=20,
             rounds=4,
         )
-    finally:
-        torch.set_num_threads(threads)
     fps = BATCH / frame_time
     shape = f"{BATCH} x {HEIGHT}x{WIDTH} RGB, one core"
     return [

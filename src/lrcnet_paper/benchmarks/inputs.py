@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 import lrcnet
-from lrcnet.benchmarks.measure import Measurement
+from lrcnet.benchmarks.measure import Measurement, threads
 from lrcnet.errors import InputRangeWarning
 from lrcnet_paper import tasks
 
@@ -63,13 +63,9 @@ class Network(nn.Module):
 
 
 def measure() -> list[Measurement]:
-    threads = torch.get_num_threads()
-    # The networks are too small to share among several.
-    torch.set_num_threads(1)
-    try:
+    # The networks are too small to share among several threads.
+    with threads(1):
         return [one for problem in (_toy(), *_person()) for one in _compare(problem)]
-    finally:
-        torch.set_num_threads(threads)
 
 
 def _compare(problem: Problem) -> list[Measurement]:

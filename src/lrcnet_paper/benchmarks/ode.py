@@ -10,7 +10,7 @@ from itertools import count
 
 import torch
 
-from lrcnet.benchmarks.measure import Measurement, best_in_turn
+from lrcnet.benchmarks.measure import Measurement, best_in_turn, threads
 from lrcnet.neural_ode import NeuralODE
 from lrcnet_paper import models, tasks
 from lrcnet_paper.tasks.neural_ode import SYSTEMS
@@ -20,12 +20,8 @@ LRC_MS, NEURAL_ODE_MS = 5.0, 30.0
 
 
 def measure() -> list[Measurement]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    with threads(1):
         return [row for variant in SYSTEMS for row in _iterations(variant)]
-    finally:
-        torch.set_num_threads(threads)
 
 
 # (model, backend); the reference backend leaves the gradient to autograd, one solver step after another.

@@ -78,9 +78,12 @@ class Drivable(Protocol):
 
 
 def check_action(action: Tensor, cars: int) -> None:
-    """Raise a ValueError unless an action has one curvature per car."""
+    """Raise a ValueError unless an action has one finite curvature per car."""
     if action.shape != (cars,):
         raise ValueError(f"action must have shape ({cars},), one curvature per car, but has {tuple(action.shape)}")
+    if not bool(action.isfinite().all()):
+        car = int((~action.isfinite()).nonzero()[0])
+        raise ValueError(f"action must be finite, but is {action[car].item()} for car {car}; did the policy diverge?")
 
 
 def check_not_empty(name: str, values: Sized, unit: str, advice: str) -> None:

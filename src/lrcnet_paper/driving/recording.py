@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import os
+import zipfile
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -119,9 +121,32 @@ def open_recording(folder: FolderPath) -> DriveRecording:
     source = Path(folder)
     if not (source / "recording.json").exists():
         raise FileNotFoundError(f"{source.name} holds no finished recording; make one with lrcnet_paper.driving.record")
-    frames = np.load(source / "frames.npy", mmap_mode="r")
-    with np.load(source / "labels.npz") as labels:
-        arrays = {name: labels[name] for name in (*NUMBERS, "season", "road", "starts")}
-    if frames.shape != (len(arrays["curvature"]), HEIGHT, WIDTH, 3) or arrays["starts"][-1] != len(frames):
+    try:
+        frames = np.load(source / "frames.npy", mmap_mode="r", allow_pickle=False)
+        with np.load(source / "labels.npz", allow_pickle=False) as labels:
+            arrays = {name: labels[name] for name in (*NUMBERS, "season", "road", "starts")}
+    except (ValueError, KeyError, EOFError, OSError, zipfile.BadZipFile, zlib.error) as error:
+        raise ValueError(
+            f"{source.name} must hold frames.npy and labels.npz of a recording ({error}); make it again"
+        ) from error
+    if not _fits(frames, arrays):
         raise ValueError(f"{source.name} must have a label for each of its {len(frames)} frames; make it again")
     return DriveRecording(frames, **arrays)
+
+
+def _fits(frames: NDArray[Any], arrays: Mapping[str, NDArray[Any]]) -> bool:
+    """Return whether all arrays have the dtypes of a recording and one row per frame, and the drives rise in order."""
+    count, starts = len(frames) if frames.ndim else -1, arrays["starts"]
+    kinds = {**dict.fromkeys(NUMBERS, np.float32), "season": np.uint8, "road": np.int64}
+    return (
+        frames.shape == (count, HEIGHT, WIDTH, 3)
+        and frames.dtype == np.uint8
+        and all(arrays[name].shape == (count,) and arrays[name].dtype == kind for name, kind in kinds.items())
+        and starts.ndim == 1
+        and starts.dtype == np.int64
+        and len(starts) > 0
+        and starts[0] == 0
+        and starts[-1] == count
+        and bool((np.diff(starts) >= 0).all())
+        and bool(np.isfinite(arrays["curvature"]).all())
+    )

@@ -106,7 +106,7 @@ class RoadWorld(ABC, Generic[Viewpoint]):
             The `status` after the step.
 
         Raises:
-            ValueError: for an action of another shape.
+            ValueError: for an action of another shape, or one that is not finite.
         """
         check_action(action, len(self))
         self._move(action, disturbance)

@@ -93,7 +93,7 @@ def correlation(activity: Tensor, signal: Tensor) -> Tensor:
         (neuron,), from -1 to 1; 0 for a constant neuron or signal.
 
     Raises:
-        ValueError: for fewer than two time steps, or lengths that differ.
+        ValueError: for fewer than two time steps, lengths that differ, or numbers that are not finite.
 
     Example:
         >>> correlation(torch.tensor([[1.0, 2.0], [2.0, 1.0], [3.0, 0.0]]), torch.tensor([0.0, 1.0, 2.0]))
@@ -104,6 +104,8 @@ def correlation(activity: Tensor, signal: Tensor) -> Tensor:
             f"activity and signal must have the same number of time steps, at least two, but have {len(activity)} and "
             f"{len(signal)}"
         )
+    if not (bool(activity.isfinite().all()) and bool(signal.isfinite().all())):
+        raise ValueError("activity and signal must be finite, but hold an infinite value or NaN; leave those steps out")
     a, s = activity.double() - activity.double().mean(0), signal.double() - signal.double().mean()
     size = a.norm(dim=0) * s.norm()
     # Rounding errors of a constant neuron must not count as a correlation.

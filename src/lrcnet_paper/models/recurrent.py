@@ -98,6 +98,8 @@ def recurrent_layer(
         ValueError: for an unknown model, or a solver for a model that solves no ODE.
     """
     entry = RECURRENT[one_of("model", model, RECURRENT)]
+    if "batch_first" in options:
+        raise ValueError("batch_first is set by the tasks, whose samples come first, but was given; leave it out")
     arguments: dict[str, Any] = {"batch_first": True, **entry.options}
     if entry.kind == "gated":
         if solver:

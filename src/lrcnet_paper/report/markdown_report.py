@@ -59,12 +59,14 @@ def _section(section: ArtefactSection, pictures: Path) -> list[str]:
     for picture in rendered.pictures:
         file = figures.save(picture, pictures, ("svg",))[0]
         named = file.rename(file.with_name(f"{section.name}-{file.name}"))
-        parts.append(f"![{picture.alt}]({pictures.name}/{named.name})\n\n*{picture.caption}*")
-    return parts + [f"Not drawn: {reason}." for reason in rendered.skipped]
+        alt, caption = tables.escape_markdown(picture.alt), tables.escape_markdown(picture.caption)
+        parts.append(f"![{alt}]({pictures.name}/{named.name})\n\n*{caption}*")
+    return parts + [f"Not drawn: {tables.escape_markdown(reason)}." for reason in rendered.skipped]
 
 
 def _code(lines: Sequence[str]) -> str:
-    return "\n".join(["```", *lines, "```"])
+    # A line break in a command could end the block.
+    return "\n".join(["```", *(" ".join(line.splitlines()) for line in lines), "```"])
 
 
 def _bullets(lines: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lrcnet.errors import one_of
+from lrcnet.errors import check_target, one_of
 from lrcnet_paper import artefacts, report
 from lrcnet_paper.report import ArtefactSection
 from lrcnet_paper.reproduction.countdown import Countdown
@@ -144,7 +144,12 @@ def write_report(
     Returns:
         The sections of the page, and the files of the pages.
     """
-    sections = report.assemble(runs, check_names(names))
+    chosen_names = check_names(names)
+    # Drawing takes most of a minute.
+    for target in (html, markdown):
+        if target is not None:
+            check_target(target)
+    sections = report.assemble(runs, chosen_names)
     pages = [] if html is None else [report.write_html(sections, runs, html)]
     if markdown is not None:
         pages.append(report.write_markdown(sections, runs, markdown))

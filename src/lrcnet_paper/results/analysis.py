@@ -64,4 +64,10 @@ def analyse_all(
 
 def read_analyses(folder: Path) -> Mapping[str, Any]:
     """Read the measurements on the run in a folder: name -> measurement."""
-    return {path.stem: json.loads(path.read_text()) for path in sorted((folder / FOLDER).glob("*.json"))}
+    measurements = {}
+    for path in sorted((folder / FOLDER).glob("*.json")):
+        try:
+            measurements[path.stem] = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise ValueError(f"{path} must be a JSON file and is not ({error}); delete it and measure again") from error
+    return measurements

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import math
 import os
@@ -49,12 +50,18 @@ def read_collected(path: Path) -> FinishedRun | None:
     """Read the run in a collected file; None if the file is some other JSON."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except json.JSONDecodeError as error:
+    except ValueError as error:  # no JSON, or no text
         raise ValueError(f"{path.name} must be a JSON file and is not ({error}); collect it again") from error
     if not isinstance(content, dict) or not (is_old_result(content) or _has_result(content)):
         return None
-    result = Result.from_dict({name: value for name, value in content.items() if name not in MEASURED})
-    return FinishedRun(result, *(content.get(name, {}) for name in MEASURED))
+    try:
+        result = Result.from_dict({name: value for name, value in content.items() if name not in MEASURED})
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{path.name} must be a collected run: {error}") from error
+    measured = [content.get(name, {}) for name in MEASURED]
+    if not all(isinstance(part, dict) for part in measured):
+        raise ValueError(f"{path.name} must map names to values in {', '.join(MEASURED)}; collect it again")
+    return FinishedRun(result, *measured)
 
 
 def _has_result(content: Mapping[str, Any]) -> bool:
@@ -111,7 +118,8 @@ def _shorter_runs(path: Path, result: Result) -> list[Path]:
     if result.budget == CUSTOM:
         return []
     shorter = []
-    for other in path.parent.glob(f"{_file_name(result, '*')}.json"):
+    before, _, after = _file_name(result, "*").partition("*")
+    for other in path.parent.glob(f"{glob.escape(before)}*{glob.escape(after)}.json"):
         earlier = read_collected(other)
         same = earlier is not None and earlier.result.spec.without_length() == result.spec.without_length()
         if earlier is not None and same and earlier.result.epochs < result.epochs:

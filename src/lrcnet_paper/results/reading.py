@@ -8,6 +8,8 @@ from __future__ import annotations
 import csv
 import math
 import os
+import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -61,8 +63,13 @@ def trained_so_far(folder: Path) -> int:
 def _read_history(path: Path) -> dict[str, list[float | None]]:
     if not path.exists():
         return {}
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise ValueError(
+            f"{path} must be a table of numbers and is not ({error}); delete the run and train it"
+        ) from error
     names = list(rows[0]) if rows else []
     return {name: [_number(row[name]) for row in rows] for name in names}
 
@@ -81,5 +88,8 @@ def _read_prediction(folder: Path) -> dict[str, Any]:
         return {}
     import numpy as np
 
-    with np.load(path, allow_pickle=False) as arrays:
-        return {name: arrays[name].tolist() for name in arrays.files}
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            return {name: arrays[name].tolist() for name in arrays.files}
+    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise ValueError(f"{path} must hold the arrays of a roll-out and does not ({error}); delete it") from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import lzma
+import math
 import zipfile
 import zlib
 from collections.abc import Iterable
@@ -83,9 +84,24 @@ def _parse(line: str, where: str) -> tuple[str, int, int, tuple[float, float, fl
     if activity not in ACTIVITIES:
         raise ValueError(f"{where} must name one of the activities {list(ACTIVITIES)}; it has {activity!r}")
     try:
-        return name, TAGS.index(tag), int(ticks), (float(x), float(y), float(z)), ACTIVITIES[activity]
+        return name, TAGS.index(tag), _read_ticks(ticks), (_finite(x), _finite(y), _finite(z)), ACTIVITIES[activity]
     except ValueError:
-        raise ValueError(f"{where} must have numbers as ticks, x, y and z; it has {[ticks, x, y, z]}") from None
+        raise ValueError(f"{where} must have finite numbers as ticks, x, y and z; it has {[ticks, x, y, z]}") from None
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(text)
+    return number
+
+
+def _read_ticks(text: str) -> int:
+    ticks = int(text)
+    # Differences are taken in 64 bits.
+    if abs(ticks) >= 1 << 62:
+        raise ValueError(text)
+    return ticks
 
 
 def _group_rows(

@@ -14,6 +14,17 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import IO
 
+LARGEST_UNPACKED = 1 << 30
+"""Bytes of all files of an archive together; the largest of our sources has 0.3 of this."""
+
+
+def check_unpacked_size(archive: str, size: int) -> None:
+    """Raise if an archive would fill the disk or the memory."""
+    if size > LARGEST_UNPACKED:
+        raise ValueError(
+            f"{archive} must unpack to at most {LARGEST_UNPACKED >> 20} MB, but states {size >> 20} MB; get it again"
+        )
+
 
 def _safe_path(name: str, archive: str) -> PurePosixPath:
     """Return the member's path after checking that it stays below the folder on every system."""
@@ -32,8 +43,11 @@ def _write(stream: IO[bytes], target: Path) -> None:
 
 
 def _untar(path: Path, folder: Path) -> None:
+    total = 0
     with tarfile.open(path, "r|*") as archive:
         for member in archive:
+            total += member.size
+            check_unpacked_size(path.name, total)
             target = folder / _safe_path(member.name, path.name)
             if member.isdir():
                 target.mkdir(parents=True, exist_ok=True)
@@ -47,6 +61,8 @@ def _untar(path: Path, folder: Path) -> None:
 
 def _unzip(path: Path, folder: Path) -> None:
     with zipfile.ZipFile(path) as archive:
+        # zipfile reads no more of a member than its stated size.
+        check_unpacked_size(path.name, sum(member.file_size for member in archive.infolist()))
         for member in archive.infolist():
             target = folder / _safe_path(member.filename, path.name)
             kind = stat.S_IFMT(member.external_attr >> 16)
@@ -78,6 +94,8 @@ def unpack(path: Path, scratch: Path) -> Iterator[Path]:
             (_unzip if zipfile.is_zipfile(path) else _untar)(path, folder)
         except (tarfile.TarError, zipfile.BadZipFile, lzma.LZMAError, zlib.error, EOFError) as error:
             raise ValueError(f"{path.name} must be a complete tar or zip archive and is not ({error})") from error
+        except (RuntimeError, NotImplementedError) as error:  # zipfile's errors for encryption and rare compressions
+            raise ValueError(f"{path.name} must be an archive that can be read without a password ({error})") from error
         except (FileExistsError, NotADirectoryError) as error:
             raise ValueError(f"{path.name} must name each file once; {error.filename!r} comes twice") from error
         yield folder

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import os
 import pickle
@@ -60,13 +61,20 @@ def save_last(folder: Path, network: nn.Module, optimiser: Optimizer, progress: 
         link.unlink(missing_ok=True)
         os.link(last, link)
         os.replace(link, folder / PREVIOUS)
-    write_atomically(last, lambda file: torch.save(content, file))
+    _write(last, content)
 
 
 def save_best(folder: Path, network: nn.Module, done: int) -> None:
     """Write the weights of the best epoch so far."""
     content = {"format": FORMAT, "model": network.state_dict(), "done": done}
-    write_atomically(folder / BEST, lambda file: torch.save(content, file))
+    _write(folder / BEST, content)
+
+
+def _write(path: Path, content: dict[str, Any]) -> None:
+    # In memory first: on a full disk, torch.save reports a position in the file instead of the system's error.
+    buffer = io.BytesIO()
+    torch.save(content, buffer)
+    write_atomically(path, lambda file: file.write(buffer.getbuffer()))
 
 
 def load_last(folder: Path, network: nn.Module, optimiser: Optimizer) -> Progress:
@@ -82,7 +90,7 @@ def load_last(folder: Path, network: nn.Module, optimiser: Optimizer) -> Progres
     reasons = []
     for path in paths:
         try:
-            content = _read(path)
+            content = read_checkpoint(path)
             network.load_state_dict(content["model"])
             optimiser.load_state_dict(content["optimizer"])
             progress = Progress(content["done"], content["history"], content["seconds"], content["best"])
@@ -107,14 +115,19 @@ def load_best(folder: Path, network: nn.Module) -> None:
     """
     path = folder / BEST
     try:
-        network.load_state_dict(_read(path)["model"])
+        network.load_state_dict(read_checkpoint(path)["model"])
     except READ_ERRORS as error:
         raise RuntimeError(
             f"the best weights in {path} cannot be read ({_first_line(error)}); delete the folder to train again"
         ) from error
 
 
-def _read(path: Path) -> dict[str, Any]:
+def read_checkpoint(path: Path) -> dict[str, Any]:
+    """Read the content of a checkpoint after verifying its checksums; no code in it is run.
+
+    Raises:
+        One of `READ_ERRORS`, for a file that is damaged or no checkpoint.
+    """
     # torch.load does not verify the archive's checksums, so a flipped bit would go unnoticed.
     with zipfile.ZipFile(path) as archive:
         damaged = archive.testzip()

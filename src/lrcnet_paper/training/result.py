@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import platform
 from collections.abc import Mapping
@@ -14,7 +15,7 @@ from typing import Any
 
 import torch
 
-from lrcnet.errors import one_of
+from lrcnet.errors import one_of, positive_size
 from lrcnet.version import __version__
 from lrcnet_paper.training.atomic_files import write_json
 from lrcnet_paper.training.old_results import convert_old_result, is_old_result
@@ -60,6 +61,15 @@ class Result(HasRunSpec):
     def __post_init__(self) -> None:
         one_of("status", self.status, STATUSES)
         one_of("unit", self.unit, UNITS)
+        for name in ("parameters", "epochs", "best_epoch"):
+            positive_size(name, getattr(self, name), least=0)
+        for name, value in (("rate", self.rate), ("seconds_per_epoch", self.seconds_per_epoch)):
+            _check_finite(name, value)
+        for name in ("metrics", "versions", "machine"):
+            if not isinstance(getattr(self, name), Mapping):
+                raise TypeError(f"{name} must map names to values, but is {getattr(self, name)!r}")
+        for name, value in self.metrics.items():
+            _check_finite(f"the metric {name}", value)
 
     @property
     def seed(self) -> int:
@@ -104,14 +114,19 @@ class Result(HasRunSpec):
         file = _file(path)
         try:
             content = json.loads(file.read_text(encoding="utf-8"))
-        except json.JSONDecodeError as error:
+        except ValueError as error:
             raise ValueError(f"{file} must be a JSON file and is not ({error}); delete it and run again") from error
         if not isinstance(content, dict):
             raise ValueError(f"{file} must be a result with named fields; it is a {type(content).__name__}")
         try:
             return cls.from_dict(content)
-        except ValueError as error:
+        except (ValueError, TypeError) as error:
             raise ValueError(f"{file} must be a result: {error}") from error
+
+
+def _check_finite(what: str, given: object) -> None:
+    if isinstance(given, bool) or not isinstance(given, int | float) or not math.isfinite(given):
+        raise ValueError(f"{what} must be a finite number, but is {given!r}; make the result again")
 
 
 def versions() -> dict[str, str]:

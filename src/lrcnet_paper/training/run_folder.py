@@ -11,14 +11,17 @@ result.json       the result, when the run is finished
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
+import os
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from lrcnet_paper.training.atomic_files import remove_leftovers, write_json, write_text
-from lrcnet_paper.training.checkpoint import Row
+from lrcnet_paper.training.checkpoint import LAST, Row
+from lrcnet_paper.training.result import FILE_NAME as RESULT
 from lrcnet_paper.training.result import machine, versions
 from lrcnet_paper.training.spec import RunSpec
 
@@ -54,9 +57,12 @@ def claim(folder: Path, spec: RunSpec, resolved: dict[str, Any]) -> None:
 
 
 def check_same_run(folder: Path, spec: RunSpec) -> None:
-    """Raise ValueError if the folder holds another run; runs that differ only in length count as the same."""
+    """Raise ValueError if the folder holds another run; runs that differ only in length count as the same.
+
+    A run that failed before its first checkpoint does not count: its command was probably corrected.
+    """
     existing = read_spec(folder)
-    if existing is None:
+    if existing is None or not any((folder / name).exists() for name in (LAST, RESULT, METRICS)):
         return
     before, now = existing.identity(), spec.identity()
     if before != now:
@@ -112,7 +118,14 @@ def lock_folder(folder: Path, patience: float = 10.0) -> Iterator[None]:
         yield
         return
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / LOCK).open("w") as file:
+    try:
+        # A link would be followed, and the file that it points to emptied.
+        descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise ValueError(f"{folder / LOCK} must be a file of this run, but is a link; delete it") from error
+    with os.fdopen(descriptor, "w") as file:
         deadline = time.monotonic() + patience
         while True:
             try:

@@ -14,6 +14,7 @@ from torch.multiprocessing.spawn import ProcessException
 from lrcnet.errors import DivergenceError
 from lrcnet_paper.tasks import find
 from lrcnet_paper.training import run_folder
+from lrcnet_paper.training.atomic_files import remove_leftovers
 from lrcnet_paper.training.length import run_length
 from lrcnet_paper.training.problems import problem_class
 from lrcnet_paper.training.result import FILE_NAME, Result
@@ -71,6 +72,8 @@ def run_in(
     """Train one run as `run` does, in exactly this folder."""
     finished = finished_result(folder, spec)
     if finished is not None:
+        # A process that was killed between its last two writes has left a part of the second one.
+        remove_leftovers(folder)
         if finished.status == "diverged":
             raise DivergenceError(
                 f"the run in {folder} diverged after {finished.epochs} {finished.unit}s; delete the folder to try it "

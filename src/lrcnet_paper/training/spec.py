@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
@@ -64,6 +65,8 @@ class RunSpec:
     options: Mapping[str, Option] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
+        for name in ("task", "variant", "model", "solver"):
+            _check_name(name, getattr(self, name))
         one_of("schedule", self.schedule, SCHEDULES)
         one_of("budget", self.budget, (*BUDGETS, CUSTOM))
         positive_size("seed", self.seed, least=0)
@@ -190,6 +193,14 @@ class RunSpec:
         if content.keys() - names or not {"task", "variant", "model"} <= content.keys():
             raise ValueError(f"a run needs task, variant and model and knows {sorted(names)}; got {sorted(content)}")
         return cls(**content)
+
+
+def _check_name(what: str, given: object) -> None:
+    """Raise unless a name is one that can be part of a file name; runs are read from files that others wrote."""
+    if not isinstance(given, str) or not re.fullmatch(r"(?!\.)[\w.+-]*", given, re.ASCII):
+        raise ValueError(
+            f"{what} must be a name of letters, digits and . + - _, but is {given!r}; use a name as it is listed"
+        )
 
 
 class HasRunSpec:

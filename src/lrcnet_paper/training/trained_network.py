@@ -12,7 +12,7 @@ from torch import nn
 
 from lrcnet_paper.models import build
 from lrcnet_paper.tasks import Task, find
-from lrcnet_paper.training.checkpoint import BEST, LAST, READ_ERRORS
+from lrcnet_paper.training.checkpoint import BEST, LAST, READ_ERRORS, read_checkpoint
 from lrcnet_paper.training.run_folder import read_spec
 from lrcnet_paper.training.spec import RunSpec
 
@@ -60,7 +60,7 @@ def load_trained(checkpoint: str | os.PathLike[str]) -> TrainedNetwork:
     with torch.random.fork_rng(devices=[]):
         network = build(spec.model, task, solver=spec.solver, **options)
     try:
-        content = torch.load(file, map_location="cpu", weights_only=True)
+        content = read_checkpoint(file)
         network.load_state_dict(content["model"])
         done = int(content["done"])
     except (*READ_ERRORS, TypeError) as error:

@@ -1,5 +1,7 @@
 """A trained network is loaded from its folder unchanged; a folder that cannot be loaded is explained."""
 
+import random
+
 import pytest
 import torch
 
@@ -52,6 +54,25 @@ def test_a_damaged_checkpoint_says_so(policy_run, tmp_path):
     (tmp_path / "best.ckpt").write_bytes((policy_run / "best.ckpt").read_bytes()[:1000])
     with pytest.raises(ValueError, match="must hold the weights of this run, but cannot be read"):
         load_trained(tmp_path)
+
+
+def test_a_flipped_bit_never_loads_other_weights(policy_run, tmp_path):
+    (tmp_path / "config.json").write_text((policy_run / "config.json").read_text())
+    content = bytearray((policy_run / "best.ckpt").read_bytes())
+    expected = load_trained(policy_run).network.state_dict()
+    generator, refused = random.Random(0), 0
+    for _ in range(60):
+        place, bit = generator.randrange(len(content)), 1 << generator.randrange(8)
+        content[place] ^= bit
+        (tmp_path / "best.ckpt").write_bytes(content)
+        content[place] ^= bit
+        try:
+            weights = load_trained(tmp_path).network.state_dict()
+        except ValueError:
+            refused += 1
+        else:
+            assert all(torch.equal(weights[name], expected[name]) for name in expected), place
+    assert refused > 40
 
 
 def test_pieces_need_an_answer_at_every_step(tmp_path, monkeypatch):

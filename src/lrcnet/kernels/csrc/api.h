@@ -32,6 +32,7 @@ struct Problem {
   std::int64_t dt_time, dt_batch;
   double dt_value;  // used where dt is null
   Letters<const void*> letters;
+  const unsigned char* mask;  // (m + n, m): 1 where a synapse exists, 0 where it is missing; null if all exist
   const Letters<double>* units;  // what a stored number of each letter is multiplied by; powers of two
   void* states;
   std::int64_t state_time, state_batch;

@@ -18,10 +18,10 @@ struct Sums {
 
   void lay_out(Arena& arena, Sizes sizes, bool elastic) {
     const std::size_t before = arena.used;
-    const index_t rows = sizes.vectors * kPlanes * kLanes<T>;
-    first = state = arena.take<T>(sizes.m * rows);
-    input = arena.take<T>(sizes.n * rows);
-    o = arena.take<T>(elastic ? (sizes.m + sizes.n) * sizes.m_padded : 0);
+    const index_t rows = sizes.vectors * kPlanes * kLanes<T>, wire = kWirePlanes * kLanes<T>;
+    first = state = arena.take<T>(sizes.wired ? sizes.state_wires * wire : sizes.m * rows);
+    input = arena.take<T>(sizes.wired ? sizes.input_wires * wire : sizes.n * rows);
+    o = arena.take<T>(elastic && !sizes.wired ? (sizes.m + sizes.n) * sizes.m_padded : 0);
     g_l = arena.take<T>(sizes.m_padded), p = arena.take<T>(sizes.m_padded);
     for (T*& letter : unit) letter = arena.take<T>(sizes.m_padded);
     scale = arena.take<T>(sizes.n_padded), shift = arena.take<T>(sizes.n_padded);
@@ -32,6 +32,8 @@ struct Sums {
 template <class T>
 struct BackwardScratch {
   T *y, *gf, *gu, *gw, *gf_one, *gu_one, *gw_one, *dy, *h, *gh, *lanes;
+  T *y_t, *dy_t;  // transposed, for a wiring
+  Currents<T> gradient_t;
 
   void lay_out(Arena& arena, Sizes sizes) {
     const index_t points = sizes.steps * sizes.block, block = sizes.block * sizes.m_padded,
@@ -42,6 +44,10 @@ struct BackwardScratch {
     gf_one = arena.take<T>(unfolded), gu_one = arena.take<T>(unfolded), gw_one = arena.take<T>(unfolded);
     h = arena.take<T>(points * sizes.m_padded), gh = arena.take<T>(block);
     lanes = arena.take<T>(sizes.block * kLanes<T>);
+    const index_t stride = sizes.wired ? sizes.block_points : 0, rows = larger(sizes.m_padded, sizes.n_padded);
+    y_t = arena.take<T>(rows * stride), dy_t = arena.take<T>(rows * stride);
+    gradient_t = {arena.take<T>(sizes.m_padded * stride), arena.take<T>(sizes.m_padded * stride),
+                  arena.take<T>(sizes.m_padded * stride), stride};
   }
 };
 
@@ -130,6 +136,38 @@ struct Backward {
       }
   }
 
+  // Differentiates the sums of a wiring at some points, given y (points, rows) and gf, gu, gw (points, padded m): adds
+  // to the sums of the synapses' gradients and, unless it is null, to dy (points, rows).
+  void differentiate_wired(const BackwardScratch<T>& scratch, const Wires<T>& wires, const T* y, index_t y_stride,
+                           index_t points, const T* gf, const T* gu, const T* gw, T* sums, T* dy) const {
+    const index_t stride = sizes.block_points;
+    const Currents<T>& to = scratch.gradient_t;
+    transpose(y, y_stride, points, wires.rows, scratch.y_t, stride);
+    transpose(gf, sizes.m_padded, points, sizes.m, to.f, stride);
+    transpose(gu, sizes.m_padded, points, sizes.m, to.u, stride);
+    if (elastic) transpose(gw, sizes.m_padded, points, sizes.m, to.w, stride);
+    if (dy) std::memset(scratch.dy_t, 0, static_cast<std::size_t>(wires.rows * stride) * sizeof(T));
+    differentiate_wires(wires, scratch.y_t, stride, points, elastic, {to.f, to.u, to.w, stride}, sums,
+                        dy ? scratch.dy_t : nullptr, stride);
+    if (dy) transpose<T, true>(scratch.dy_t, stride, wires.rows, points, dy, y_stride);
+  }
+
+  // Differentiates the sums over the states at the samples of one unfolding.
+  void differentiate_states(const BackwardScratch<T>& scratch, const Sums<T>& sum, const T* h, const T* gf, const T* gu,
+                            const T* gw, index_t samples) const {
+    if (sizes.wired)
+      return differentiate_wired(scratch, weights.state_wires, h, sizes.m_padded, samples, gf, gu, gw, sum.state,
+                                 scratch.gh);
+    differentiate_synapses(weights.state, h, sizes.m_padded, samples, gf, gu, sum.state, scratch.gh, sizes.m_padded,
+                           scratch.lanes);
+    if (!elastic) return;
+    matmul_add(gw, sizes.m_padded, index_t(1), samples, weights.o_t_state, sizes.m_padded, sizes.m, scratch.gh,
+               sizes.m_padded, sizes.vectors);
+    if (sizes.K > 1)
+      matmul_add(h, index_t(1), sizes.m_padded, sizes.m, gw, sizes.m_padded, samples, sum.o, sizes.m_padded,
+                 sizes.vectors);
+  }
+
   // Differentiates one step with all its unfoldings; leaves its gf, gu, gw, summed over unfoldings, for the inputs'
   // rows.
   void run_step(const BackwardScratch<T>& scratch, const Sums<T>& sum, index_t point, index_t time, index_t sample,
@@ -144,15 +182,7 @@ struct Backward {
         *gw = apart ? scratch.gw_one : gw_all;
       gather_state(h, time, k, sample, samples);
       unfold_backward(scratch, sum, h, gf, gu, gw, time, k, sample, samples);
-      differentiate_synapses(weights.state, h, sizes.m_padded, samples, gf, gu, sum.state, scratch.gh, sizes.m_padded,
-                             scratch.lanes);
-      if (elastic) {
-        matmul_add(gw, sizes.m_padded, index_t(1), samples, weights.o_t_state, sizes.m_padded, sizes.m, scratch.gh,
-                   sizes.m_padded, sizes.vectors);
-        if (sizes.K > 1)
-          matmul_add(h, index_t(1), sizes.m_padded, sizes.m, gw, sizes.m_padded, samples, sum.o, sizes.m_padded,
-                     sizes.vectors);
-      }
+      differentiate_states(scratch, sum, h, gf, gu, gw, samples);
       if (!apart) continue;
       for (index_t i = 0; i < samples * sizes.m_padded; ++i) gf_all[i] += gf[i], gu_all[i] += gu[i];
       if (elastic)
@@ -165,6 +195,15 @@ struct Backward {
     const index_t points = steps * samples;
     gather_inputs(problem, sizes, weights, time, steps, sample, samples, scratch.y);
     if (want_y) std::memset(scratch.dy, 0, static_cast<std::size_t>(points * sizes.n_padded) * sizeof(T));
+    if (sizes.wired)
+      differentiate_wired(scratch, weights.input_wires, scratch.y, sizes.n_padded, points, scratch.gf, scratch.gu,
+                          scratch.gw, sum.input, want_y ? scratch.dy : nullptr);
+    else
+      differentiate_inputs(scratch, sum, points);
+    if (want_y) scatter_inputs(scratch.dy, sum, time, steps, sample, samples);
+  }
+
+  void differentiate_inputs(const BackwardScratch<T>& scratch, const Sums<T>& sum, index_t points) const {
     for (index_t p = 0; p < points; p += sizes.block) {
       const index_t some = smaller(sizes.block, points - p);
       differentiate_synapses(weights.input, scratch.y + p * sizes.n_padded, sizes.n_padded, some,
@@ -178,7 +217,6 @@ struct Backward {
         matmul_add(scratch.gw, sizes.m_padded, index_t(1), points, weights.o_t_input, sizes.n_padded, sizes.m,
                    scratch.dy, sizes.n_padded, sizes.n_padded / W);
     }
-    if (want_y) scatter_inputs(scratch.dy, sum, time, steps, sample, samples);
   }
 
   // Writes the gradients of x and of the input map, given that of the mapped inputs.
@@ -223,7 +261,7 @@ struct Backward {
       const index_t steps = smaller(sizes.steps, end), time = end - steps;
       for (index_t t = steps - 1; t >= 0; --t) run_step(scratch, sum, t * samples, time + t, sample, samples);
       // With one unfolding the states before all steps of the block are available: one product instead of one per step.
-      if (elastic && sizes.K == 1)
+      if (elastic && sizes.K == 1 && !sizes.wired)
         matmul_add(scratch.h, index_t(1), sizes.m_padded, sizes.m, scratch.gw, sizes.m_padded, steps * samples, sum.o,
                    sizes.m_padded, sizes.vectors);
       if (sizes.n > 0) run_inputs(scratch, sum, time, steps, sample, samples);
@@ -282,12 +320,45 @@ struct Backward {
       }
   }
 
+  // Writes the gradients of the synapses that exist; the caller has cleared the others.
+  void write_wire_gradients(const Wires<T>& wires, const T* from, index_t start) const {
+    const Letters<void*>& to = gradients.letters;
+    const Letters<double>& units = *problem.units;
+    const auto write = [](void* into, index_t at, const T* lanes, double unit) {
+      return static_cast<T*>(into)[at] = sum_lanes<T>(load(lanes)) * static_cast<T>(unit);
+    };
+    for (index_t i = 0; i < sizes.m; ++i)
+      for (index_t s = wires.first[i]; s < wires.first[i + 1]; ++s) {
+        const index_t at = (start + wires.source[s]) * sizes.m + i;
+        const T* sum = from + s * kWirePlanes * W;
+        write(to.a, at, sum + kA * W, units.a), write(to.b, at, sum + kB * W, units.b);
+        write(to.k, at, sum + kK * W, units.k);
+        const T g = write(to.g, at, sum + kG * W, units.g);
+        static_cast<T*>(to.g)[at] = through_constraint(g, static_cast<const T*>(problem.letters.g)[at]);
+        if (to.o && elastic) write(to.o, at, sum + kO * W, units.o);
+      }
+  }
+
+  // Clears the gradients of a, b, g, k, o, or those of missing synapses alone.
+  void clear_synapses(bool all) const {
+    const Letters<void*>& to = gradients.letters;
+    for (void* letter : {to.a, to.b, to.g, to.k, to.o})
+      for (index_t at = 0; letter && at < (sizes.m + sizes.n) * sizes.m; ++at)
+        if (all || !problem.mask[at]) static_cast<T*>(letter)[at] = T(0);
+  }
+
   void write_gradients() const {
     const Sums<T>& all = sums[0];
     for (index_t part = 1; part < sizes.parts; ++part)
       for (std::size_t i = 0; i < all.count; ++i) all.first[i] += sums[part].first[i];
-    write_row_gradients(all.state, 0, sizes.m);
-    write_row_gradients(all.input, sizes.m, sizes.n);
+    if (sizes.wired) {
+      clear_synapses(true);
+      write_wire_gradients(weights.state_wires, all.state, 0);
+      write_wire_gradients(weights.input_wires, all.input, sizes.m);
+    } else {
+      write_row_gradients(all.state, 0, sizes.m);
+      write_row_gradients(all.input, sizes.m, sizes.n);
+    }
     const Letters<void*>& to = gradients.letters;
     const Letters<double>& units = *problem.units;
     write_gradient(to.g_l, all.g_l, units.g_l, problem.letters.g_l, sizes.m);
@@ -298,6 +369,7 @@ struct Backward {
     }
     write_gradient(to.input_scale, all.scale, units.input_scale, nullptr, sizes.n);
     write_gradient(to.input_shift, all.shift, units.input_shift, nullptr, sizes.n);
+    if (sizes.wired) return;
     for (index_t j = 0; to.o && j < sizes.m + sizes.n; ++j) {
       T* row = static_cast<T*>(to.o) + j * sizes.m;
       if (elastic)
@@ -305,6 +377,7 @@ struct Backward {
       else
         std::memset(row, 0, static_cast<std::size_t>(sizes.m) * sizeof(T));
     }
+    if (problem.mask) clear_synapses(false);
   }
 
   struct AllSums {

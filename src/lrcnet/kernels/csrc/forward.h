@@ -10,12 +10,17 @@ namespace {
 template <class T>
 struct ForwardScratch {
   T *y, *f_in, *u_in, *w_in, *f, *u, *w, *h;
+  T *y_t, *h_t;  // transposed, for a wiring; so are f_in, u_in, w_in then
+  Currents<T> sums_t;
 
   void lay_out(Arena& arena, Sizes sizes) {
     const index_t points = sizes.steps * sizes.block;
+    const index_t sums = sizes.m_padded * (sizes.wired ? sizes.block_points : points),
+                  step_t = sizes.wired ? sizes.m_padded * sizes.step_points : 0;
     y = arena.take<T>(points * sizes.n_padded);
-    f_in = arena.take<T>(points * sizes.m_padded), u_in = arena.take<T>(points * sizes.m_padded),
-    w_in = arena.take<T>(points * sizes.m_padded);
+    y_t = arena.take<T>(sizes.wired ? sizes.n_padded * sizes.block_points : 0), h_t = arena.take<T>(step_t);
+    f_in = arena.take<T>(sums), u_in = arena.take<T>(sums), w_in = arena.take<T>(sums);
+    sums_t = {arena.take<T>(step_t), arena.take<T>(step_t), arena.take<T>(step_t), sizes.step_points};
     f = arena.take<T>(sizes.block * sizes.m_padded), u = arena.take<T>(sizes.block * sizes.m_padded),
     w = arena.take<T>(sizes.block * sizes.m_padded);
     h = arena.take<T>(sizes.block * sizes.m_padded);
@@ -32,9 +37,38 @@ struct Forward {
 
   explicit Forward(const Problem& given) : problem(given), sizes(Sizes::of<T>(given)) {}
 
+  // The same for a wiring: f_in, u_in, w_in are (units, points).
+  void sum_wired_inputs(const ForwardScratch<T>& scratch, index_t time, index_t steps, index_t sample,
+                        index_t samples) const {
+    const index_t points = steps * samples, stride = sizes.block_points;
+    for (index_t i = 0; i < sizes.m; ++i)
+      for (index_t p = 0; p < stride; p += W) {
+        store(scratch.f_in + i * stride + p, splat(weights.g_l[i]));
+        store(scratch.u_in + i * stride + p, splat(weights.g_l[i]));
+        store(scratch.w_in + i * stride + p, splat(weights.p[i]));
+      }
+    if (sizes.n == 0) return;
+    gather_inputs(problem, sizes, weights, time, steps, sample, samples, scratch.y);
+    transpose(scratch.y, sizes.n_padded, points, sizes.n, scratch.y_t, stride);
+    sum_wires(weights.input_wires, scratch.y_t, stride, points, problem.elastance != kNone,
+              {scratch.f_in, scratch.u_in, scratch.w_in, stride}, {scratch.f_in, scratch.u_in, scratch.w_in, stride});
+  }
+
+  // Sums f, u, w of one unfolding of a step whose first point is `point`.
+  void sum_wired_states(const ForwardScratch<T>& scratch, index_t point, index_t samples) const {
+    transpose(scratch.h, sizes.m_padded, samples, sizes.m, scratch.h_t, sizes.step_points);
+    sum_wires(weights.state_wires, scratch.h_t, sizes.step_points, samples, problem.elastance != kNone,
+              {scratch.f_in + point, scratch.u_in + point, scratch.w_in + point, sizes.block_points}, scratch.sums_t);
+    transpose(scratch.sums_t.f, sizes.step_points, sizes.m, samples, scratch.f, sizes.m_padded);
+    transpose(scratch.sums_t.u, sizes.step_points, sizes.m, samples, scratch.u, sizes.m_padded);
+    if (problem.elastance != kNone)
+      transpose(scratch.sums_t.w, sizes.step_points, sizes.m, samples, scratch.w, sizes.m_padded);
+  }
+
   // Sums the inputs' part of f, u, w for a block of steps.
   void sum_inputs(const ForwardScratch<T>& scratch, index_t time, index_t steps, index_t sample,
                   index_t samples) const {
+    if (sizes.wired) return sum_wired_inputs(scratch, time, steps, sample, samples);
     const index_t points = steps * samples;
     const std::size_t row = static_cast<std::size_t>(sizes.m_padded) * sizeof(T);
     for (index_t p = 0; p < points; ++p) {
@@ -49,6 +83,15 @@ struct Forward {
     if (problem.elastance != kNone)
       matmul_add(scratch.y, sizes.n_padded, index_t(1), points, weights.o + sizes.m * sizes.m_padded, sizes.m_padded,
                  sizes.n, scratch.w_in, sizes.m_padded, sizes.vectors);
+  }
+
+  void sum_states(const ForwardScratch<T>& scratch, index_t point, index_t samples) const {
+    sum_synapses(weights.state, scratch.h, sizes.m_padded, samples, scratch.f_in + point, scratch.u_in + point,
+                 scratch.f, scratch.u);
+    if (problem.elastance == kNone) return;
+    std::memcpy(scratch.w, scratch.w_in + point, static_cast<std::size_t>(samples * sizes.m_padded) * sizeof(T));
+    matmul_add(scratch.h, sizes.m_padded, index_t(1), samples, weights.o, sizes.m_padded, sizes.m, scratch.w,
+               sizes.m_padded, sizes.vectors);
   }
 
   // Takes one unfolding of all samples of the block, from their sums to their next states.
@@ -87,14 +130,10 @@ struct Forward {
       for (index_t t = 0; t < steps; ++t) {
         const index_t point = t * samples * sizes.m_padded;
         for (index_t k = 0; k < sizes.K; ++k) {
-          sum_synapses(weights.state, scratch.h, sizes.m_padded, samples, scratch.f_in + point, scratch.u_in + point,
-                       scratch.f, scratch.u);
-          if (problem.elastance != kNone) {
-            std::memcpy(scratch.w, scratch.w_in + point,
-                        static_cast<std::size_t>(samples * sizes.m_padded) * sizeof(T));
-            matmul_add(scratch.h, sizes.m_padded, index_t(1), samples, weights.o, sizes.m_padded, sizes.m, scratch.w,
-                       sizes.m_padded, sizes.vectors);
-          }
+          if (sizes.wired)
+            sum_wired_states(scratch, t * samples, samples);
+          else
+            sum_states(scratch, point, samples);
           unfold(scratch, time + t, k, sample, samples);
         }
         T* states = static_cast<T*>(problem.states) + (time + t) * problem.state_time + sample * problem.state_batch;

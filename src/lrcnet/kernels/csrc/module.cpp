@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "api.h"
+#include "checks.h"
 #include "threads.h"
 
 #if defined(LRCNET_HAVE_AVX512)
@@ -67,8 +68,23 @@ struct Reader {
     if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "too few arguments");
     return -1;
   }
-  bool failed() const { return PyErr_Occurred() != nullptr; }
+  // The dtype: 0 for float32, 1 for float64.
+  bool is_double() {
+    const long long code = integer();
+    if (code != 0 && code != 1 && !PyErr_Occurred())
+      PyErr_Format(PyExc_ValueError, "a kernel needs dtype 0 (float32) or 1 (float64), but was given %lld", code);
+    return code == 1;
+  }
+  bool failed() {
+    if (next != count && !PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "too many arguments");
+    return PyErr_Occurred() != nullptr;
+  }
 };
+
+bool refuse(const lrcnet::Checks& checks) {
+  if (checks.problem) PyErr_Format(PyExc_ValueError, "a kernel needs %s, but was given something else", checks.problem);
+  return checks.problem != nullptr;
+}
 
 void read_model(Reader& reader, Problem& problem) {
   problem.saturated = static_cast<int>(reader.integer());
@@ -79,6 +95,7 @@ void read_model(Reader& reader, Problem& problem) {
   problem.n = reader.integer();
   problem.m = reader.integer();
   problem.letters.each([&reader](const void*& letter) { letter = reader.address(); });
+  problem.mask = static_cast<const unsigned char*>(reader.address());
 }
 
 void read_sequence(Reader& reader, Problem& problem) {
@@ -153,10 +170,12 @@ PyObject* no_memory(int failed) {
 PyObject* scan(PyObject*, PyObject* const* args, Py_ssize_t count) {
   Reader reader{args, count};
   Problem problem{};
-  const bool is_double = reader.integer() != 0, check = reader.integer() != 0;
+  const bool is_double = reader.is_double(), check = reader.integer() != 0;
   read_model(reader, problem);
   read_sequence(reader, problem);
-  if (reader.failed()) return nullptr;
+  lrcnet::Checks checks{is_double ? 8 : 4};
+  checks.model(problem), checks.sequence(problem);
+  if (reader.failed() || refuse(checks)) return nullptr;
   std::int64_t time = 0, sample = 0;
   if (is_double ? find_bad_dt<double>(problem, check, &time, &sample)
                 : find_bad_dt<float>(problem, check, &time, &sample))
@@ -180,7 +199,7 @@ PyObject* scan_backward(PyObject*, PyObject* const* args, Py_ssize_t count) {
   Reader reader{args, count};
   Problem problem{};
   Gradients gradients{};
-  const bool is_double = reader.integer() != 0;
+  const bool is_double = reader.is_double();
   read_model(reader, problem);
   read_sequence(reader, problem);
   gradients.states = reader.address(), gradients.time = reader.integer(), gradients.batch = reader.integer(),
@@ -189,7 +208,9 @@ PyObject* scan_backward(PyObject*, PyObject* const* args, Py_ssize_t count) {
   gradients.h0 = reader.address();
   gradients.dt = reader.address(), gradients.dt_time = reader.integer(), gradients.dt_batch = reader.integer();
   gradients.letters.each([&reader](void*& letter) { letter = reader.address(); });
-  if (reader.failed()) return nullptr;
+  lrcnet::Checks checks{is_double ? 8 : 4};
+  checks.model(problem), checks.sequence(problem), checks.backward(problem, gradients);
+  if (reader.failed() || refuse(checks)) return nullptr;
   int failed;
   Py_BEGIN_ALLOW_THREADS;
   failed = in_use->scan_backward(problem, gradients, is_double, lrcnet::run_tasks);
@@ -201,7 +222,7 @@ PyObject* scan_backward(PyObject*, PyObject* const* args, Py_ssize_t count) {
 PyObject* step(PyObject*, PyObject* const* args, Py_ssize_t count) {
   Reader reader{args, count};
   Problem problem{};
-  const bool is_double = reader.integer() != 0;
+  const bool is_double = reader.is_double();
   read_model(reader, problem);
   problem.T = 1;
   problem.B = reader.integer();
@@ -209,7 +230,10 @@ PyObject* step(PyObject*, PyObject* const* args, Py_ssize_t count) {
   const void* h = reader.address();
   problem.dt = reader.address(), problem.dt_batch = reader.integer(), problem.dt_value = reader.number();
   void* out = reader.address();
-  if (reader.failed()) return nullptr;
+  problem.states = out;
+  lrcnet::Checks checks{is_double ? 8 : 4};
+  checks.model(problem), checks.step(problem, h);
+  if (reader.failed() || refuse(checks)) return nullptr;
   // Includes padding to the widest vector; see step_batch.
   const std::size_t bytes = static_cast<std::size_t>(problem.n + 7 * (problem.m + 16)) * (is_double ? 8 : 4);
   alignas(64) char stack_memory[16384];

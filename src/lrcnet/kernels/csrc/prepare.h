@@ -7,6 +7,7 @@
 #include "api.h"
 #include "solver.h"
 #include "synapses.h"
+#include "wired.h"
 
 namespace {
 
@@ -50,6 +51,10 @@ bool allocate(S& scratch, void*& block, Arguments... arguments) {
 
 struct Sizes {
   index_t T, B, n, m, K, m_padded, n_padded, vectors, planes, parts, block, steps;
+  // With a mask: its synapses, and whether they are worth a list of their own (see wired.h). If so, the padded number
+  // of points of one step and of a block of steps, with a vector more because a step may start anywhere in a block.
+  bool wired;
+  index_t state_wires, input_wires, step_points, block_points;
 
   template <class Number>
   static Sizes of(const Problem& problem) {
@@ -58,13 +63,24 @@ struct Sizes {
     sizes.m_padded = padded<Number>(sizes.m), sizes.n_padded = padded<Number>(sizes.n);
     sizes.vectors = sizes.m_padded / kLanes<Number>;
     sizes.planes = lrcnet::saved_planes(problem.elastance, sizes.K);
-    const double synapses = static_cast<double>(sizes.T) * sizes.B * (sizes.K * sizes.m + sizes.n) * sizes.m;
+    sizes.state_wires = problem.mask ? count_wires(problem.mask, sizes.m * sizes.m) : sizes.m * sizes.m;
+    sizes.input_wires =
+        problem.mask ? count_wires(problem.mask + sizes.m * sizes.m, sizes.n * sizes.m) : sizes.n * sizes.m;
+    const double synapses =
+        static_cast<double>(sizes.T) * sizes.B * (sizes.K * sizes.state_wires + sizes.input_wires);
     const index_t useful = static_cast<index_t>(synapses / kSynapsesPerThread) + 1;
     sizes.parts = larger(1, smaller(smaller(problem.threads, sizes.B), useful));
     const index_t most = (sizes.B + sizes.parts - 1) / sizes.parts;
     const index_t blocks = larger(1, (most + kSamples - 1) / kSamples);
     sizes.block = larger(1, (most + blocks - 1) / blocks);
     sizes.steps = larger(1, smaller(sizes.T, kPoints / sizes.block));
+    sizes.step_points = padded<Number>(sizes.block);
+    sizes.block_points = padded<Number>(sizes.steps * sizes.block) + kLanes<Number>;
+    // The cost of a point in synapses: padding to whole vectors of points, or of units. A transposition costs about as
+    // much as four synapses.
+    const double wired = static_cast<double>(sizes.K * sizes.state_wires) * sizes.step_points / sizes.block +
+                         sizes.input_wires + 4.0 * (sizes.K + 1) * sizes.m;
+    sizes.wired = problem.mask && wired < static_cast<double>(sizes.K * sizes.m + sizes.n) * sizes.m_padded;
     return sizes;
   }
 };
@@ -72,16 +88,22 @@ struct Sizes {
 template <class T>
 struct Prepared {
   Rows<T> state, input;
+  Wires<T> state_wires, input_wires;
   T *state_packed, *input_packed, *state_bounds, *input_bounds;
   T *o, *o_t_state, *o_t_input;  // o (m+n, m_padded); its transposes (m, m_padded) and (m, n_padded)
   T *g_l, *p, *unit[kUnitLetters], *scale, *shift;
 
   void lay_out(Arena& arena, Sizes sizes, bool elastic, bool backward) {
-    const index_t rows = sizes.vectors * kPlanes * kLanes<T>;
+    const index_t rows = sizes.wired ? 0 : sizes.vectors * kPlanes * kLanes<T>;
     state_packed = arena.take<T>(sizes.m * rows);
     input_packed = arena.take<T>(sizes.n * rows);
     state_bounds = arena.take<T>(2 * sizes.m);
     input_bounds = arena.take<T>(2 * sizes.n);
+    if (sizes.wired) {
+      state_wires.lay_out(arena, sizes.m, sizes.m, sizes.state_wires);
+      input_wires.lay_out(arena, sizes.n, sizes.m, sizes.input_wires);
+      elastic = false;  // The list has o.
+    }
     o = arena.take<T>(elastic ? (sizes.m + sizes.n) * sizes.m_padded : 0);
     o_t_state = arena.take<T>(elastic && backward ? sizes.m * sizes.m_padded : 0);
     o_t_input = arena.take<T>(elastic && backward ? sizes.m * sizes.n_padded : 0);
@@ -109,8 +131,13 @@ struct Prepared {
   void fill(const Problem& problem, Sizes sizes, bool backward) {
     const Letters<const void*>& letters = problem.letters;
     const Letters<double>& units = *problem.units;
-    pack_rows(state, backward, letters, units, 0, sizes.m, sizes.m, state_packed, state_bounds);
-    pack_rows(input, backward, letters, units, sizes.m, sizes.n, sizes.m, input_packed, input_bounds);
+    if (sizes.wired) {
+      state_wires.fill(letters, units, problem.mask, 0);
+      input_wires.fill(letters, units, problem.mask, sizes.m);
+    } else {
+      pack_rows(state, backward, letters, units, problem.mask, 0, sizes.m, sizes.m, state_packed, state_bounds);
+      pack_rows(input, backward, letters, units, problem.mask, sizes.m, sizes.n, sizes.m, input_packed, input_bounds);
+    }
     copy_nonnegative(g_l, letters.g_l, units.g_l, sizes.m, sizes.m_padded);
     copy_padded(p, letters.p, units.p, sizes.m, sizes.m_padded, T(0));
     for (int letter = 0; letter < kUnitLetters; ++letter) {
@@ -123,16 +150,20 @@ struct Prepared {
     }
     copy_padded(scale, letters.input_scale, units.input_scale, sizes.n, sizes.n_padded, T(1));
     copy_padded(shift, letters.input_shift, units.input_shift, sizes.n, sizes.n_padded, T(0));
-    if (problem.elastance == lrcnet::kNone) return;
-    const T *weights = static_cast<const T*>(letters.o), times = static_cast<T>(units.o);
-    for (index_t j = 0; j < sizes.m + sizes.n; ++j)
-      copy_padded(o + j * sizes.m_padded, weights + j * sizes.m, units.o, sizes.m, sizes.m_padded, T(0));
+    if (problem.elastance == lrcnet::kNone || sizes.wired) return;
+    const T* weights = static_cast<const T*>(letters.o);
+    for (index_t j = 0; j < sizes.m + sizes.n; ++j) {
+      T* row = o + j * sizes.m_padded;
+      copy_padded(row, weights + j * sizes.m, units.o, sizes.m, sizes.m_padded, T(0));
+      for (index_t i = 0; problem.mask && i < sizes.m; ++i)
+        if (!problem.mask[j * sizes.m + i]) row[i] = T(0);
+    }
     if (!backward) return;
     for (index_t i = 0; i < sizes.m; ++i) {
       for (index_t j = 0; j < sizes.m_padded; ++j)
-        o_t_state[i * sizes.m_padded + j] = j < sizes.m ? weights[j * sizes.m + i] * times : T(0);
+        o_t_state[i * sizes.m_padded + j] = j < sizes.m ? o[j * sizes.m_padded + i] : T(0);
       for (index_t j = 0; j < sizes.n_padded; ++j)
-        o_t_input[i * sizes.n_padded + j] = j < sizes.n ? weights[(sizes.m + j) * sizes.m + i] * times : T(0);
+        o_t_input[i * sizes.n_padded + j] = j < sizes.n ? o[(sizes.m + j) * sizes.m_padded + i] : T(0);
     }
   }
 };

@@ -123,6 +123,15 @@ LRCNET_INLINE Vec<T> masked(Vec<T> v, IVec<T> keep) {
   return v;
 }
 
+// All-ones lanes where the mask has a 1; lanes from `count` on have no mask and are zero.
+template <class T>
+LRCNET_INLINE IVec<T> load_mask(const unsigned char* from, index_t count) {
+  typedef signed char Bytes __attribute__((vector_size(kLanes<T>)));
+  Bytes bytes = {};
+  std::memcpy(&bytes, from, static_cast<std::size_t>(count < kLanes<T> ? count : kLanes<T>));
+  return -__builtin_convertvector(bytes, IVec<T>);
+}
+
 // Comparisons are written so that a NaN in `v` stays a NaN.
 template <class T>
 LRCNET_INLINE Vec<T> at_most(Vec<T> v, T bound) {

@@ -28,6 +28,13 @@ struct StepUnits {
         shift(static_cast<T>(of.input_shift)) {}
 };
 
+// Whether a row of the mask has a synapse to one of `count` units.
+LRCNET_INLINE bool any_synapse(const unsigned char* mask, index_t count) {
+  unsigned char any = 0;
+  for (index_t i = 0; i < count; ++i) any |= mask[i];
+  return any != 0;
+}
+
 // Adds rows [first, first + count) of a, b, g, k, o to N vectors of f, u, w, from unit i on; `here` units remain from
 // there. f is counted in the unit of g, u in that of k, w in that of o.
 template <class T, int N, bool Elastic>
@@ -35,6 +42,7 @@ LRCNET_INLINE void add_rows(const Problem& problem, const StepUnits<T>& units, i
                             index_t i, index_t here, T* f, T* u, T* w) {
   constexpr index_t W = kLanes<T>;
   const index_t m = problem.m, at = first * m + i;
+  const unsigned char* mask = problem.mask ? problem.mask + at : nullptr;
   const T *a = static_cast<const T*>(problem.letters.a) + at, *b = static_cast<const T*>(problem.letters.b) + at,
           *g = static_cast<const T*>(problem.letters.g) + at, *k = static_cast<const T*>(problem.letters.k) + at,
           *o = Elastic ? static_cast<const T*>(problem.letters.o) + at : nullptr;
@@ -43,15 +51,21 @@ LRCNET_INLINE void add_rows(const Problem& problem, const StepUnits<T>& units, i
   // Only the last vector of a row can be partial, and it comes alone.
   const auto take = [here](const T* from) { return N == 1 ? load_part(from, here) : load(from); };
   for (index_t j = 0; j < count; ++j) {
+    if (mask && !any_synapse(mask + j * m, here < N * W ? here : N * W)) continue;
     const T yj = y[j], y_over_b = yj * units.a_over_b;
     Vec<T> s[N];
     for (int v = 0; v < N; ++v) s[v] = take(a + j * m + v * W) * -y_over_b - take(b + j * m + v * W);
     sigmoid_of_minus<T, true, N>(s, units.b);
     for (int v = 0; v < N; ++v) {
-      const Vec<T> gv = take(g + j * m + v * W);
+      const index_t next = j * m + v * W;
+      Vec<T> gv = take(g + next), kv = take(k + next), ov = Elastic ? take(o + next) : Vec<T>{};
+      if (mask) {
+        const IVec<T> exists = load_mask<T>(mask + next, here - v * W);
+        gv = masked<T>(gv, exists), kv = masked<T>(kv, exists), ov = masked<T>(ov, exists);
+      }
       f_sum[v] += (gv < T(0) ? Vec<T>{} : gv) * s[v];
-      u_sum[v] += take(k + j * m + v * W) * s[v];
-      if (Elastic) w_sum[v] += take(o + j * m + v * W) * yj;
+      u_sum[v] += kv * s[v];
+      if (Elastic) w_sum[v] += ov * yj;
     }
   }
   for (int v = 0; v < N; ++v) store(f + v * W, f_sum[v]), store(u + v * W, u_sum[v]), store(w + v * W, w_sum[v]);

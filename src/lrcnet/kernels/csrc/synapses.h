@@ -28,10 +28,12 @@ LRCNET_INLINE T magnitude(T v) {
   return v < T(0) ? -v : v;
 }
 
-// Packs rows [first, first + count) of the (rows, m) matrices a, b, g, k, each times its unit.
+// Packs rows [first, first + count) of the (rows, m) matrices a, b, g, k, each times its unit; 0 where the mask has no
+// synapse.
 template <class T>
 void pack_rows(Rows<T>& rows, bool row_major, const lrcnet::Letters<const void*>& letters,
-               const lrcnet::Letters<double>& units, index_t first, index_t count, index_t m, T* packed, T* bounds) {
+               const lrcnet::Letters<double>& units, const unsigned char* mask, index_t first, index_t count, index_t m,
+               T* packed, T* bounds) {
   const T *a = static_cast<const T*>(letters.a), *b = static_cast<const T*>(letters.b),
           *g = static_cast<const T*>(letters.g), *k = static_cast<const T*>(letters.k);
   const T a_unit = static_cast<T>(units.a), b_unit = static_cast<T>(units.b), g_unit = static_cast<T>(units.g),
@@ -44,12 +46,14 @@ void pack_rows(Rows<T>& rows, bool row_major, const lrcnet::Letters<const void*>
     for (index_t v = 0; v < vectors; ++v) {
       T* to = packed + (row_major ? j * vectors + v : v * count + j) * kPlanes * W;
       const index_t here = m - v * W, at = row + v * W;
-      const Vec<T> av = load_part(a + at, here) * -a_unit, bv = load_part(b + at, here) * -b_unit;
-      const Vec<T> gv = load_part(g + at, here) * g_unit;
+      const IVec<T> exists = mask ? load_mask<T>(mask + at, here) : ~IVec<T>{};
+      const Vec<T> av = masked<T>(load_part(a + at, here) * -a_unit, exists),
+                   bv = masked<T>(load_part(b + at, here) * -b_unit, exists);
+      const Vec<T> gv = masked<T>(load_part(g + at, here) * g_unit, exists);
       store(to + kA * W, av);
       store(to + kB * W, bv);
       store(to + kG * W, gv < T(0) ? Vec<T>{} : gv);
-      store(to + kK * W, load_part(k + at, here) * k_unit);
+      store(to + kK * W, masked<T>(load_part(k + at, here) * k_unit, exists));
       a_most = absolute<T>(av) > a_most ? absolute<T>(av) : a_most;
       b_most = absolute<T>(bv) > b_most ? absolute<T>(bv) : b_most;
       // A maximum ignores a NaN; a sum keeps it. The NaN makes the bound fail, which selects the clamping path: that

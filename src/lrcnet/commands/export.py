@@ -1,0 +1,40 @@
+"""`lrcnet export`: a trained network as an ONNX file, or as C99 source."""
+
+import argparse
+
+HELP = "write a trained network as an ONNX file or as C99 source"
+EXAMPLE = "lrcnet export c model --out net.c --int16"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    formats = parser.add_subparsers(dest="format", metavar="onnx|c", required=True)
+    for name, what in (("onnx", "ONNX file"), ("c", "C99 source, with a header beside it")):
+        sub = formats.add_parser(name, help=what, description=what)
+        sub.add_argument("model", metavar="FOLDER", help="folder that model.save or `lrcnet fit` wrote")
+        sub.add_argument("--out", metavar="FILE", required=True, help="file to write")
+        sub.add_argument("--no-dt", action="store_true", help="no argument for the elapsed time: every step is 1")
+        if name == "onnx":
+            sub.add_argument("--stream", action="store_true", help="one reading at a time instead of whole sequences")
+        else:
+            sub.add_argument("--int16", action="store_true", help="16-bit weights and integer arithmetic")
+            sub.add_argument("--own-exp", action="store_true", help="no library: an exponential function of its own")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from lrcnet.folders import load
+
+    model = load(arguments.model)
+    timed = False if arguments.no_dt else None
+    if arguments.format == "onnx":
+        from lrcnet.export import export_onnx
+
+        path = export_onnx(model, arguments.out, streaming=arguments.stream, timed=timed)
+        print(f"wrote {path} ({path.stat().st_size} bytes)")
+        return 0
+    from lrcnet.export import export_c
+
+    arithmetic = "int16" if arguments.int16 else "float32"
+    code = export_c(model, arguments.out, arithmetic=arithmetic, own_exp=arguments.own_exp, timed=timed)
+    print(f"wrote {arguments.out} and its header: {code.cost}")
+    print(f"self-test: cc -std=c99 -D{code.name.upper()}_TEST {arguments.out} -lm && ./a.out")
+    return 0

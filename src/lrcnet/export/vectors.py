@@ -1,0 +1,47 @@
+"""Readings for the self-test of generated C, and the answers of the network in float64."""
+
+import copy
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import nn
+
+from lrcnet.export.network import Array, NetworkData
+
+
+class Vectors(NamedTuple):
+    """Readings x (N, n), gaps dt (N,) and answers y (N, outputs)."""
+
+    x: Array
+    dt: Array
+    y: Array
+
+
+def make_vectors(model: nn.Module, network: NetworkData, readings: int) -> Vectors:
+    """Return random readings on the scale of the training data, and the answers to them in float64.
+
+    The first half of the gaps is around the unit of time; the second half is a regular stream, whose gaps of one unit
+    show an error that builds up.
+    """
+    generator = np.random.default_rng(0)
+    scale = network.input_scale[: network.inputs]
+    centre = network.input_mean[: network.inputs] - network.input_shift[: network.inputs] / scale
+    x = generator.normal(size=(readings, network.inputs)) / scale + centre
+    dt = generator.uniform(0.1, 1.9, readings) * network.time_unit
+    dt[readings // 2 :] = network.time_unit
+    # The generated code gets float32 numbers, so the truth does too.
+    x, dt = x.astype(np.float32).astype(np.float64), dt.astype(np.float32).astype(np.float64)
+    return Vectors(x, dt, run_stream(model, x, dt if network.timed else None))
+
+
+@torch.no_grad()
+def run_stream(model: nn.Module, x: Array, dt: Array | None) -> Array:
+    """Return the answers (N, outputs) of a network in float64 to readings x (N, n), one at a time."""
+    twin: Any = copy.deepcopy(model).double().eval()
+    state, answers = None, []
+    for index, reading in enumerate(torch.from_numpy(x)):
+        gap = None if dt is None else float(dt[index])
+        answer, state = twin.step(reading.unsqueeze(0), state, gap)
+        answers.append(answer[0].numpy())
+    return np.stack(answers)

@@ -1,0 +1,96 @@
+// The only place where the module checks what it was given, before a kernel reads or writes an address. Python has
+// checked shapes, dtypes and devices by then and says which tensor is wrong; this is the second line, for callers that
+// got past it. All checks together take some tens of nanoseconds.
+#pragma once
+
+#include <cstdint>
+
+#include "api.h"
+
+namespace lrcnet {
+
+// Collects the first problem: a clause that completes the sentence "a kernel needs ...". Null if there is none.
+struct Checks {
+  std::int64_t item;  // bytes of a number
+  const char* problem = nullptr;
+
+  void need(bool holds, const char* what) {
+    if (!holds && !problem) problem = what;
+  }
+
+  // An address that may be null, but not in the middle of a number.
+  void aligned(const void* address) {
+    need(reinterpret_cast<std::uintptr_t>(address) % static_cast<std::uintptr_t>(item) == 0,
+         "addresses at whole numbers of its dtype");
+  }
+
+  void given(const void* address, std::int64_t numbers, const char* what) {
+    need(numbers == 0 || address, what);
+    aligned(address);
+  }
+
+  // The product of sizes, which must fit into memory; 0 after a failure.
+  std::int64_t product(std::initializer_list<std::int64_t> sizes) {
+    std::int64_t total = item;
+    for (const std::int64_t size : sizes)
+      if (size < 0 || __builtin_mul_overflow(total, size, &total)) {
+        need(false, "sizes of at least 0 that fit into memory");
+        return 0;
+      }
+    return total / item;
+  }
+
+  void strides(std::initializer_list<std::int64_t> all) {
+    for (const std::int64_t stride : all) need(stride >= 0, "strides of at least 0");
+  }
+
+  void model(const Problem& problem) {
+    need(problem.saturated == 0 || problem.saturated == 1, "a saturation of 0 or 1");
+    need(problem.elastance >= kNone && problem.elastance <= kSymmetric, "a known elastance");
+    need(problem.solver >= kEuler && problem.solver <= kSlope, "a known solver");
+    need(problem.K >= 1, "at least 1 unfolding");
+    need(problem.n >= 0 && problem.m >= 1, "at least 0 inputs and 1 unit");
+    need(problem.units, "the units of its letters");
+    product({problem.n + problem.m, problem.m});
+    const Letters<const void*>& letters = problem.letters;
+    for (const void* letter : {letters.a, letters.b, letters.g, letters.k, letters.g_l, letters.e_l})
+      given(letter, 1, "the letters a, b, g, k, g_l and e_l");
+    given(letters.o, problem.elastance != kNone, "the letter o with an elastance");
+    given(letters.k_eps, problem.elastance == kSymmetric, "the letter k_eps with the symmetric elastance");
+    for (const void* letter : {letters.p, letters.input_scale, letters.input_shift}) aligned(letter);
+  }
+
+  void sequence(const Problem& problem) {
+    const std::int64_t planes = saved_planes(problem.elastance, problem.K);
+    product({problem.T, problem.K, problem.B, planes, problem.m});
+    given(problem.x, product({problem.T, problem.B, problem.n}), "an input");
+    given(problem.states, product({problem.T, problem.B, problem.m}), "memory for the states");
+    aligned(problem.h0), aligned(problem.dt), aligned(problem.saved);
+    strides({problem.x_time, problem.x_batch, problem.x_channel, problem.dt_time, problem.dt_batch});
+    // The states of two points must not overlap.
+    need(problem.T <= 1 || problem.state_time >= problem.m, "states that lie side by side");
+    need(problem.B <= 1 || problem.state_batch >= problem.m, "states that lie side by side");
+  }
+
+  // One step: `states` is where the new states go.
+  void step(const Problem& problem, const void* h) {
+    const std::int64_t numbers = product({problem.B, problem.m});
+    given(problem.x, product({problem.B, problem.n}), "an input");
+    given(h, numbers, "states");
+    given(problem.states, numbers, "memory for the states");
+    aligned(problem.dt);
+    strides({problem.x_batch, problem.x_channel, problem.dt_batch});
+  }
+
+  void backward(const Problem& problem, const Gradients& gradients) {
+    given(problem.saved, product({problem.T, problem.B, problem.m}), "the gates of the forward pass");
+    given(gradients.h0, product({problem.B, problem.m}), "memory for the gradient of the first states");
+    aligned(gradients.states), aligned(gradients.x), aligned(gradients.dt);
+    strides({gradients.time, gradients.batch, gradients.unit, gradients.x_time, gradients.x_batch, gradients.dt_time,
+             gradients.dt_batch});
+    Letters<void*> letters = gradients.letters;
+    letters.each([this](void* letter) { aligned(letter); });
+  }
+};
+
+}  // namespace lrcnet

@@ -1,0 +1,71 @@
+"""The networks whose exports are tested, by name: every layer, every fixed-step solver, every model."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+import lrcnet
+from lrcnet.solvers import SOLVERS, DormandPrince
+
+FIXED_SOLVERS = [name for name, method in SOLVERS.items() if not isinstance(method, DormandPrince)]
+CHANNELS, UNITS = 3, 6
+
+
+def layer(name: str, layers: int = 2, **options: Any) -> Any:
+    return lrcnet.LAYERS[name](CHANNELS, UNITS, layers, **options)
+
+
+def with_scaling(model: Any) -> Any:
+    """Give a model the scaling of inputs around 1000 and of two answers."""
+    model.set_input_scaling(torch.tensor([1000.0, 0.0, 5.0]), torch.tensor([20.0, 1.0, 2.0]))
+    model.set_target_scaling(torch.tensor([7.0, 8.0]), torch.tensor([3.0, 2.0]))
+    return model
+
+
+def calibrated() -> Any:
+    rnn = lrcnet.LRC(CHANNELS, UNITS, solver="exponential", time_scale=60.0, fill_first_gap=True)
+    return rnn.calibrate(1000 + 20 * torch.randn(50, 4, CHANNELS))
+
+
+def sparse() -> Any:
+    """Build a network most of whose synapses are absent."""
+    rnn = layer("lrcu")
+    for index in range(2):
+        letters = rnn.circuit(index)
+        keep = torch.rand(letters["g"].shape) < 0.3
+        rnn.load_circuit({**letters, **{name: letters[name] * keep for name in ("g", "k", "o")}}, index)
+    return rnn
+
+
+ODE_LAYERS = [name for name in lrcnet.LAYERS if hasattr(lrcnet.CELLS[name], "solvers")]
+QUICK: dict[str, Callable[[], Any]] = {
+    **{name: lambda name=name: layer(name) for name in lrcnet.LAYERS},
+    "classifier": lambda: lrcnet.Classifier(layer("lrc", solver="rk4"), UNITS, 2, pooling="mean"),
+    "regressor": lambda: with_scaling(lrcnet.Regressor(layer("gru", time_feature=True), UNITS, 2)),
+    "forecaster": lambda: with_scaling(lrcnet.Forecaster(layer("lrc", time_scale=30.0), UNITS, 2)),
+    "calibrated": calibrated,
+}
+SLOW: dict[str, Callable[[], Any]] = {
+    **{
+        f"{name}-{solver}": lambda name=name, solver=solver: layer(name, solver=solver, unfolds=2, time_warnings=False)
+        for name in ODE_LAYERS
+        for solver in FIXED_SOLVERS
+        if solver in lrcnet.CELLS[name].solvers
+    },
+    "asymmetric": lambda: layer("lrcu", elastance="asymmetric", output_map=True, bias=False),
+    "softplus": lambda: layer("lrc", constraint="softplus", input_map=False, parametrisation="sigma-mu"),
+    "time-feature": lambda: layer("lrcu", time_feature=True, time_scale=60.0),
+    "mgu-timed": lambda: layer("mgu", time_feature=True),
+    "lstm-timed": lambda: layer("lstm", time_feature=True),
+    "max-pooling": lambda: lrcnet.Classifier(layer("lstm"), UNITS, 2, pooling="max"),
+    "tagger": lambda: lrcnet.Tagger(layer("ltc"), UNITS, 2),
+    "sparse": sparse,
+}
+ALL = {**QUICK, **SLOW}
+
+
+def build(name: str) -> Any:
+    """Build a network by name, always the same one."""
+    torch.manual_seed(sum(map(ord, name)))
+    return ALL[name]().eval()
