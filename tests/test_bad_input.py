@@ -200,7 +200,7 @@ def test_cells_take_no_inputs_but_layers_need_one() -> None:
 def test_neural_ode_says_what_is_wrong() -> None:
     model = lrcnet.NeuralODE(lrcnet.MLPField(2))
     with raises(ValueError, "t must be a tensor of 1 dimension"):
-        model(torch.randn(3, 2), torch.rand(2, 2))
+        model(torch.randn(3, 2), torch.rand(2, 2, 2))
     with raises(ValueError, "floating point"):
         model(torch.ones(3, 2, dtype=torch.int64), torch.rand(2))
 

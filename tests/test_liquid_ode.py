@@ -137,7 +137,7 @@ def test_bad_time_axes_are_named_as_what_they_are(solver: Any, t: Any, message: 
     model = lrcnet.NeuralODE(lrcnet.MLPField(2), solver=solver)
     with pytest.raises(ValueError, match=message):
         model(torch.zeros(2, 2), torch.tensor(t))
-    with pytest.raises(ValueError, match=r"floating-point tensor.*int64"):
+    with pytest.raises(ValueError, match=r"t must be floating point, but is torch\.int64"):
         model(torch.zeros(2, 2), torch.arange(3))
 
 

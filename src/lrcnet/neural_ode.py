@@ -261,13 +261,16 @@ def _raise_if_diverged(states: Tensor) -> None:
 
 def _check_times(t: object, y0: Tensor) -> None:
     """Raise unless t is (N,) or (N, B), finite, and runs in one direction."""
-    if not isinstance(t, Tensor) or t.dim() not in (1, 2) or not len(t) or not t.is_floating_point():
-        kind = f" and type {t.dtype}" if isinstance(t, Tensor) else ""
+    if not isinstance(t, Tensor) or t.dim() not in (1, 2):
         raise ValueError(
-            "t must be a floating-point tensor of 1 dimension, the times, or of 2, the times of each trajectory, with "
-            f"at least one time, but is {_describe(t)}{kind}; convert it"
+            "t must be a tensor of 1 dimension, the times, or of 2, the times of each trajectory, but is "
+            f"{_describe(t)}; pass one"
         )
-    if t.dim() == 2 and (y0.dim() != 2 or t.shape[1] != len(y0)):
+    if not t.is_floating_point():
+        raise ValueError(f"t must be floating point, but is {t.dtype}; convert it")
+    if not len(t):
+        raise ValueError("t must hold at least one time, that of y0, but is empty; pass the times")
+    if t.dim() == 2 and t.shape[1] != len(y0):
         raise ValueError(
             f"t of 2 dimensions must be (times, trajectories) with y0 (trajectories, state), but t has shape "
             f"{tuple(t.shape)} and y0 {tuple(y0.shape)}; pass one column per trajectory"
