@@ -150,8 +150,7 @@ class SequenceModel(Saveable, nn.Module):
                 f"a stream needs a layer with a method step(x, state, dt), but {type(self.layer).__name__} has none; "
                 "use a layer of lrcnet"
             )
-        answer: tuple[Tensor, Any] = step(self.scale_inputs(x), state, self._scale_dt(dt))
-        return answer
+        return step(self.scale_inputs(x), state, self._scale_dt(dt))  # type: ignore[no-any-return]
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *others: Any) -> None:
         # torch ignores entries of buffers that are None, so those that the dictionary brings are made first.

@@ -38,8 +38,8 @@ def run(arguments: argparse.Namespace) -> int:
         from lrcnet.theory.sensitivity import sensitivity
 
         data = subject.layer_inputs(arguments.data, arguments.samples or SEQUENCES) if arguments.data else None
-        domain = {"inputs": tuple(arguments.inputs or (-1.0, 1.0)), "dt": 1.0 if arguments.dt is None else arguments.dt}
-        rows = sensitivity(subject.network, data, **domain)
+        dt, inputs = 1.0 if arguments.dt is None else arguments.dt, tuple(arguments.inputs or (-1.0, 1.0))
+        rows = sensitivity(subject.network, data, inputs=inputs, dt=dt)
         width = max(len(name) for name, _ in rows)
         for name, value in [("weights", subject.weights), *rows]:
             print(f"{name:<{width}}  {value if isinstance(value, str) else f'{value:.6g}'}")

@@ -8,10 +8,7 @@ from lrcnet.flags import refuse
 HELP = "regenerate tables and figures of the paper, ours beside the paper's"
 EXAMPLE = "lrcnet reproduce classification --budget quick --out runs"
 
-ONLY = (
-    "pattern of the runs to train and measure as TASK/VARIANT/MODEL, e.g. 'psmnist/*/lrcu-*', or with another rate or "
-    "solver 'person/coarse+lr0.01/*'; repeatable"
-)
+ONLY = "pattern of the runs as TASK/VARIANT/MODEL, e.g. 'psmnist/*/lrcu-*' or 'person/coarse+lr0.01/*'; repeatable"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
