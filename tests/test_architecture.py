@@ -17,7 +17,7 @@ RANK = {(level.package, module): rank for rank, level in enumerate(read_levels()
 PUBLIC = max(rank for (package, module), rank in RANK.items() if (package, module) == ("lrcnet", "models"))
 # These know no network at all; tasks may use the worlds to make their recordings.
 INDEPENDENT = {"tasks": {"tasks", "driving", "road_seeds"}, "driving": {"driving", "road_seeds"}}
-ALLOWED_BELOW_TASKS = {("lrcnet", "errors"), ("lrcnet", "version"), ("lrcnet", "pages")}
+ALLOWED_BELOW_TASKS = {("lrcnet", "errors"), ("lrcnet", "version"), ("lrcnet", "pages"), ("lrcnet", "plugins")}
 FILES = list(read_modules())
 
 

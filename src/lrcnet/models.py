@@ -102,9 +102,7 @@ class SequenceModel(Saveable, nn.Module):
         ready = given._replace(data=data) if isinstance(given, PackedSequence) else data
         batch_first = bool(getattr(self.layer, "batch_first", True))
         swap = not batch_first and isinstance(ready, Tensor)
-        if swap:
-            assert isinstance(ready, Tensor)
-            ready = ready.transpose(0, 1)
+        ready = ready.transpose(0, 1) if swap and isinstance(ready, Tensor) else ready
         step = self._scale_dt(dt)
         if isinstance(step, Tensor) and step.dim() == 2 and not batch_first:
             step = step.transpose(0, 1)
@@ -153,8 +151,7 @@ class SequenceModel(Saveable, nn.Module):
                 f"a stream needs a layer with a method step(x, state, dt), but {type(self.layer).__name__} has none; "
                 "use a layer of lrcnet"
             )
-        output, new = step(self.scale_inputs(x), state, self._scale_dt(dt))
-        return output, new
+        return step(self.scale_inputs(x), state, self._scale_dt(dt))  # type: ignore[no-any-return]
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *others: Any) -> None:
         # torch ignores entries of buffers that are None, so those that the dictionary brings are made first.
@@ -392,8 +389,9 @@ def _check_lengths(lengths: Tensor, x: Tensor) -> Tensor:
             f"lengths must be {x.shape[0]} whole numbers, one per sequence, but have shape {tuple(counts.shape)} and "
             f"type {counts.dtype}; pass the number of readings of each"
         )
-    if counts.numel() and not bool(((counts >= 1) & (counts <= x.shape[1])).all()):
-        place = int(((counts < 1) | (counts > x.shape[1])).nonzero()[0])
+    wrong = ((counts < 1) | (counts > x.shape[1])).nonzero()
+    if len(wrong):
+        place = int(wrong[0])
         raise ValueError(
             f"lengths must be from 1 to {x.shape[1]}, the padded length, but lengths[{place}] is {int(counts[place])}; "
             "leave out empty sequences"
@@ -402,5 +400,4 @@ def _check_lengths(lengths: Tensor, x: Tensor) -> Tensor:
 
 
 def _unpack(answers: PackedSequence, steps: int) -> Tensor:
-    padded, _ = pad_packed_sequence(answers, batch_first=True, total_length=steps)
-    return padded
+    return pad_packed_sequence(answers, batch_first=True, total_length=steps)[0]

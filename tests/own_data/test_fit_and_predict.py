@@ -187,7 +187,7 @@ BAD_NEW: dict[str, tuple[Any, list[str], str]] = {
     ),
     "wrong column": (NEW.drop(columns="rate"), [], "must have the column 'rate'"),
     "new category": (NEW.assign(ward="C"), [], "'ward' must hold one of A, B, as in training, but row 1 is 'C'"),
-    "steps": (NEW, ["--steps", "3"], "--steps is for forecasts, but the model does classification"),
+    "steps": (NEW, ["--steps", "3"], "the model does classification, so --steps would have no effect"),
 }
 
 

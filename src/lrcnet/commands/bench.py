@@ -2,6 +2,7 @@
 
 import argparse
 
+from lrcnet.flags import refuse
 from lrcnet.plugins import find_entry_points, load
 
 HELP = "measure speed, latency, memory and scaling of the kernels against LSTM, ncps and the plain loop, in one run"
@@ -21,8 +22,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     from lrcnet.benchmarks import measure
 
-    if arguments.picture is not None and arguments.names and "scaling" not in arguments.names:
-        raise ValueError("--picture is for `scaling`, which is not among the benchmarks to run; leave it out")
+    if arguments.names and "scaling" not in arguments.names:
+        refuse(arguments, ["picture"], "only `scaling` draws a picture")
     points = find_entry_points("lrcnet.benchmarks")
     chosen = [(name, load("benchmark", name, points)) for name in arguments.names or BENCHMARKS]
     machine = measure.machine()

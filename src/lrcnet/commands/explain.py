@@ -3,35 +3,25 @@
 import argparse
 
 from lrcnet.errors import check_target
+from lrcnet.flags import refuse
 
 HELP = "look into a trained network: attention, activity and gates on a page; its Lipschitz constant"
 EXAMPLE = "lrcnet explain runs/person_coarse_lrcu-s_seed0 --data data --html inside.html"
 SEQUENCES = 64
+DATA = "folder of the task's files, for its test split; for a driving policy, folder of a recording; for a fit, a table"
+SAMPLES = "number of test sequences, or of frames per season (default: 64 with --lipschitz)"
+INPUTS = "range of the layer's inputs without --data (default: -1 1); with --data it is the range of the data"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("checkpoint", metavar="CHECKPOINT", help="folder of a run, or one of its .ckpt files")
-    parser.add_argument("--html", metavar="FILE", help="file for a page about the network's attention and its neurons")
-    parser.add_argument("--lipschitz", action="store_true", help="Lipschitz constant: bounds and empirical value")
-    parser.add_argument(
-        "--data",
-        metavar="DIR",
-        help="folder of the task's files, to measure on its test split; for a driving policy, folder of a recording",
-    )
-    parser.add_argument(
-        "--samples",
-        type=int,
-        metavar="N",
-        help="number of test sequences, or of frames per season (default: 64 with --lipschitz)",
-    )
-    parser.add_argument(
-        "--inputs",
-        type=float,
-        nargs=2,
-        metavar=("LOW", "HIGH"),
-        help="range of the layer's inputs without --data (default: -1 1); with --data it is the range of the data",
-    )
-    parser.add_argument("--dt", type=float, help="time for which one input is held, with --lipschitz (default: 1)")
+    add = parser.add_argument
+    add("checkpoint", metavar="CHECKPOINT", help="folder of a run or of `lrcnet fit`, or a .ckpt file of a run")
+    add("--html", metavar="FILE", help="file for a page about the network's attention and its neurons")
+    add("--lipschitz", action="store_true", help="Lipschitz constant: bounds and empirical value")
+    add("--data", metavar="DIR", help=DATA)
+    add("--samples", type=int, metavar="N", help=SAMPLES)
+    add("--inputs", type=float, nargs=2, metavar=("LOW", "HIGH"), help=INPUTS)
+    add("--dt", type=float, help="time for which one input is held, with --lipschitz (default: 1)")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -48,12 +38,8 @@ def run(arguments: argparse.Namespace) -> int:
         from lrcnet.theory.sensitivity import sensitivity
 
         data = subject.layer_inputs(arguments.data, arguments.samples or SEQUENCES) if arguments.data else None
-        rows = sensitivity(
-            subject.network,
-            data,
-            inputs=tuple(arguments.inputs or (-1.0, 1.0)),
-            dt=1.0 if arguments.dt is None else arguments.dt,
-        )
+        dt, inputs = 1.0 if arguments.dt is None else arguments.dt, tuple(arguments.inputs or (-1.0, 1.0))
+        rows = sensitivity(subject.network, data, inputs=inputs, dt=dt)
         width = max(len(name) for name, _ in rows)
         for name, value in [("weights", subject.weights), *rows]:
             print(f"{name:<{width}}  {value if isinstance(value, str) else f'{value:.6g}'}")
@@ -65,10 +51,9 @@ def _check(arguments: argparse.Namespace) -> None:
         raise ValueError("say what to explain: --lipschitz, or --html FILE for a page")
     if arguments.samples is not None and arguments.samples < 1:
         raise ValueError(f"--samples must be at least 1, but is {arguments.samples}")
-    for name in ("inputs", "dt"):
-        if getattr(arguments, name) is not None and not arguments.lipschitz:
-            raise ValueError(f"--{name} is for --lipschitz, which is not given; leave it out")
-    if arguments.samples is not None and not arguments.data and not arguments.html:
-        raise ValueError("--samples counts test sequences, but --data is not given; name their folder")
+    if not arguments.lipschitz:
+        refuse(arguments, ["inputs", "dt"], "--lipschitz is not given")
+    if not arguments.data and not arguments.html:
+        refuse(arguments, ["samples"], "--data is not given")
     if arguments.data and arguments.inputs:
         raise ValueError("--data determines the range of the inputs, and so does --inputs; leave one of them out")

@@ -2,6 +2,8 @@
 
 import argparse
 
+from lrcnet.flags import refuse
+
 HELP = "train a network on your own CSV or Parquet file, and measure it beside an LSTM and gradient boosting"
 EXAMPLE = "lrcnet fit readings.csv --id patient --time timestamp --target label --out model"
 
@@ -28,55 +30,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    _check(arguments)
-    from lrcnet.errors import one_of
-    from lrcnet.layers import LAYERS
-    from lrcnet.own_data.encoding import encode
-    from lrcnet.own_data.files import read_file
-    from lrcnet.own_data.folder import REPORT, check_target_folder, write_folder
-    from lrcnet.own_data.schema import understand
+    if arguments.time is None:
+        refuse(arguments, ["sort"], "without --time nothing can be sorted by time")
+    from lrcnet.own_data.pipeline import fit_file
 
-    one_of("--model", arguments.model, LAYERS)
-    check_target_folder(arguments.out)
-    frame = read_file(arguments.file)
-    schema = understand(
-        frame,
-        id=arguments.id,
-        time=arguments.time,
-        target=arguments.target,
-        channels=arguments.channels,
-        categorical=arguments.categorical,
-        task=arguments.task,
-        layout=arguments.format,
-    )
-    readings = encode(frame, schema, with_targets=True, sort=arguments.sort)
-
-    from pathlib import Path
-
-    from lrcnet.own_data.fit import comparison, describe, fit
-    from lrcnet.pages.tables import to_text
-
-    print("\n".join(describe(schema, readings)), flush=True)
-    result = fit(
-        schema,
-        readings,
+    columns = {name: getattr(arguments, name) for name in ("id", "time", "target", "channels", "categorical", "task")}
+    fit_file(
+        arguments.file,
+        arguments.out,
         cell=arguments.model,
-        seed=arguments.seed,
-        tell=lambda line: print(line, flush=True),
         units=arguments.units,
         epochs=arguments.epochs,
+        seed=arguments.seed,
+        sort=arguments.sort,
+        tell=lambda line: print(line, flush=True),
+        layout=arguments.format,
+        **columns,
     )
-    table = comparison(result)
-    folder = write_folder(result, arguments.out, Path(arguments.file).name)
-    print(f"\n{to_text(table)}\n\n{table.note}\n\nwritten to {folder}; open {folder / REPORT}")
     return 0
-
-
-def _check(arguments: argparse.Namespace) -> None:
-    for name in ("units", "epochs"):
-        if getattr(arguments, name) < 1:
-            raise ValueError(f"--{name} must be at least 1, but is {getattr(arguments, name)}")
-    if arguments.seed < 0:
-        raise ValueError(f"--seed must be at least 0, but is {arguments.seed}")
-    if arguments.sort and arguments.time is None:
-        raise ValueError("--sort sorts by time, but --time is not given; name its column")

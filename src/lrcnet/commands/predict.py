@@ -2,6 +2,9 @@
 
 import argparse
 
+from lrcnet.errors import positive_size
+from lrcnet.flags import refuse
+
 HELP = "predict the series of a new file with a network that `lrcnet fit` trained"
 EXAMPLE = "lrcnet predict model new.csv --out predictions.csv"
 
@@ -21,22 +24,14 @@ def run(arguments: argparse.Namespace) -> int:
     from lrcnet.own_data.predict import predict_table
 
     fitted = read_folder(arguments.model)
-    _check(arguments, fitted.schema.task, fitted.schema.time)
-    steps = 1 if arguments.steps is None else arguments.steps
+    forecasts = fitted.schema.task == "forecast"
+    refuse(arguments, ["allow-seen" if forecasts else "steps"], f"the model does {fitted.schema.task}")
+    if fitted.schema.time is None:
+        refuse(arguments, ["sort"], "the model was trained without times")
+    steps = positive_size("--steps", 1 if arguments.steps is None else arguments.steps)
     predictions = predict_table(
         fitted, read_file(arguments.file), steps=steps, allow_seen=arguments.allow_seen, sort=arguments.sort
     )
     write_csv(predictions, arguments.out)
     print(f"{len(predictions):,} predictions written to {arguments.out}")
     return 0
-
-
-def _check(arguments: argparse.Namespace, task: str, time: str | None) -> None:
-    if arguments.steps is not None and task != "forecast":
-        raise ValueError(f"--steps is for forecasts, but the model does {task}; leave it out")
-    if arguments.steps is not None and arguments.steps < 1:
-        raise ValueError(f"--steps must be at least 1, but is {arguments.steps}")
-    if arguments.allow_seen and task == "forecast":
-        raise ValueError("--allow-seen is for targets, but a forecast may always continue a series of training")
-    if arguments.sort and time is None:
-        raise ValueError("--sort sorts by time, but the model was trained without times; leave it out")

@@ -26,6 +26,7 @@ from lrcnet.estimators.preparation import Inputs, Preparation
 from lrcnet.estimators.series import Series, from_arrays, from_table
 from lrcnet.layers import LAYERS
 from lrcnet.models import SequenceModel
+from lrcnet.recurrent_layer import RecurrentLayer
 
 # With fewer series than this, all of them are needed for training, and none is held out.
 FEWEST_TO_HOLD_OUT = 20
@@ -234,7 +235,9 @@ class SeriesEstimator(BaseEstimator):  # type: ignore[misc]
             prepared.inputs, int(self.units), int(self.layers), batch_first=True, dropout=self.dropout, **options
         )
         directions = 2 if layer.bidirectional else 1
-        model = self._build(layer, getattr(layer, "output_size", layer.hidden_size * directions))
+        # A wired layer shows its motor neurons only.
+        shown: Any = layer.cells[0].output_size if isinstance(layer, RecurrentLayer) else layer.hidden_size
+        model = self._build(layer, shown * directions)
         model.set_input_scaling(*prepared.input_scaling())
         if prepared.time_scale is not None and not is_ode:
             model.set_time_unit(prepared.time_scale)

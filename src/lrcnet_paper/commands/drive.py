@@ -2,6 +2,7 @@
 
 import argparse
 
+from lrcnet.flags import refuse
 from lrcnet_paper.road_seeds import CLOSED_LOOP
 
 HELP = "let a trained policy drive, and write one offline page that replays it: camera, steering, map, neurons"
@@ -35,7 +36,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    _check(arguments)
+    if not arguments.noise:
+        refuse(arguments, ["seed"], "without --noise nothing is random")
+    if arguments.trace:
+        refuse(arguments, ["road", "season"], "--trace brings its own road and season")
     from lrcnet_paper.driving_replay import drive_page
 
     replay, page = drive_page(
@@ -54,12 +58,3 @@ def run(arguments: argparse.Namespace) -> int:
     size = page.stat().st_size / 1e6
     print(f"{replay.ending}, {replay.seconds:.1f} s; written to {arguments.html} ({size:.1f} MB)")
     return 0
-
-
-def _check(arguments: argparse.Namespace) -> None:
-    """Refuse flags that would have no effect."""
-    if arguments.seed is not None and not arguments.noise:
-        raise ValueError("--seed is of the noise, but --noise is 0; leave it out, or add noise")
-    for name in ("road", "season"):
-        if arguments.trace and getattr(arguments, name) is not None:
-            raise ValueError(f"--trace brings its own road and season, so --{name} would have no effect; leave it out")

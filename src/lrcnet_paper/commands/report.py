@@ -2,6 +2,8 @@
 
 import argparse
 
+from lrcnet.flags import refuse
+
 HELP = "make one page of finished runs: tables beside the paper's, verdicts, learning curves, trajectories"
 EXAMPLE = "lrcnet report results --html report.html"
 
@@ -23,8 +25,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     if not (arguments.html or arguments.markdown or arguments.collect):
         raise ValueError("say where to write: --html FILE, --markdown FILE, --collect DIR, or several of them")
-    if arguments.artefact and not (arguments.html or arguments.markdown):
-        raise ValueError("--artefact chooses the sections of a page, but neither --html nor --markdown is given")
+    if not (arguments.html or arguments.markdown):
+        refuse(arguments, ["artefact"], "neither --html nor --markdown is given")
     names = check_names(arguments.artefact)
     runs = read_runs(arguments.runs)
     if not runs:

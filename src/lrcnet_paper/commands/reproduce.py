@@ -1,14 +1,14 @@
 """`lrcnet reproduce`: train the missing runs of tables and figures, then draw them beside the paper's numbers."""
 
 import argparse
+from functools import partial
+
+from lrcnet.flags import refuse
 
 HELP = "regenerate tables and figures of the paper, ours beside the paper's"
 EXAMPLE = "lrcnet reproduce classification --budget quick --out runs"
 
-ONLY = (
-    "pattern of the runs to train and measure as TASK/VARIANT/MODEL, e.g. 'psmnist/*/lrcu-*', or with another rate or "
-    "solver 'person/coarse+lr0.01/*'; repeatable"
-)
+ONLY = "pattern of the runs as TASK/VARIANT/MODEL, e.g. 'psmnist/*/lrcu-*' or 'person/coarse+lr0.01/*'; repeatable"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -32,19 +32,27 @@ def run(arguments: argparse.Namespace) -> int:
     from lrcnet_paper import reproduction
     from lrcnet_paper.report.artefact_text import format_section
 
-    _check(arguments)
+    if arguments.engine != "ray":
+        refuse(arguments, ["address"], "--engine is not ray")
+    if arguments.list:
+        refuse(arguments, ["threads", "data", "collect", "address", "quiet"], "--list trains nothing")
     out, names = arguments.out, reproduction.check_names(arguments.artefact)
     choice = {"seeds": arguments.seeds, "epochs": arguments.epochs, "only": arguments.only}
     if arguments.list:
         specs = reproduction.plan_runs(names, arguments.budget, out, **choice)
         done = [reproduction.is_done(spec, out) for spec in specs]
-        for spec, finished in zip(specs, done, strict=True):
-            print(f"{'done' if finished else 'to do':<6} {spec.command()}")
+        print("\n".join(f"{'done' if d else 'to do':<6} {s.command()}" for s, d in zip(specs, done, strict=True)))
         print(f"{sum(done)} of {len(specs)} runs done")
         return 0
     passed_on = {name: getattr(arguments, name) for name in ("data", "engine", "address", "threads", "collect")}
     outcome = reproduction.reproduce(
-        names, arguments.budget, out, progress=not arguments.quiet, on_line=_print, **choice, **passed_on
+        names,
+        arguments.budget,
+        out,
+        progress=not arguments.quiet,
+        on_line=partial(print, flush=True),
+        **choice,
+        **passed_on,
     )
     for section in outcome.sections:
         count = len(outcome.files[section.name])
@@ -55,18 +63,3 @@ def run(arguments: argparse.Namespace) -> int:
     if outcome.left_out is not None:
         raise outcome.left_out
     return 0
-
-
-def _check(arguments: argparse.Namespace) -> None:
-    """Refuse flags that would have no effect."""
-    if arguments.address is not None and arguments.engine != "ray":
-        raise ValueError("--address is of a Ray cluster, but --engine is not ray; leave it out or add --engine ray")
-    for name in ("threads", "data", "collect", "address"):
-        if arguments.list and getattr(arguments, name) is not None:
-            raise ValueError(f"--list trains nothing, so --{name} would have no effect; leave it out")
-    if arguments.list and arguments.quiet:
-        raise ValueError("--list shows no progress bars, so --quiet would have no effect; leave it out")
-
-
-def _print(line: str) -> None:
-    print(line, flush=True)
