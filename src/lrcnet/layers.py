@@ -19,7 +19,7 @@ from lrcnet.cells import CTRNNCell, GRUODECell, LRCCell, LRCUCell, LTCCell, MGUC
 from lrcnet.cells.gated import with_time
 from lrcnet.cells.liquid import LiquidCell
 from lrcnet.continuous_layer import ContinuousLayer
-from lrcnet.liquid import count_units
+from lrcnet.masks import count_units
 from lrcnet.options import GatedOptions, LiquidOptions, ODEOptions
 from lrcnet.recurrent_layer import RecurrentLayer
 from lrcnet.sequence import Sequences, under_autocast
