@@ -2,8 +2,6 @@
 
 import argparse
 
-from lrcnet.errors import check_target
-
 HELP = "look into a trained network: attention, activity and gates on a page; its Lipschitz constant"
 EXAMPLE = "lrcnet explain runs/person_coarse_lrcu-s_seed0 --data data --html inside.html"
 SEQUENCES = 64
@@ -38,8 +36,6 @@ def run(arguments: argparse.Namespace) -> int:
     _check(arguments)
     from lrcnet.interpret.subject import read_subject
 
-    if arguments.html:
-        check_target(arguments.html)
     subject = read_subject(arguments.checkpoint)
     if arguments.html:
         subject.write_page(arguments.html, arguments.data, arguments.samples)
