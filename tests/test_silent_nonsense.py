@@ -116,5 +116,5 @@ def test_markdown_shows_cells_as_they_are() -> None:
     hostile = "<script>x</script>|[a](javascript:b)\n\n# c`d`"
     text = to_markdown(Table("t", hostile, ("a",), [(hostile,)], note=hostile))
     assert "<script" not in text
-    assert "](" not in text.replace("\\](", "")
+    assert "](" not in text
     assert text.count("\n") == 6

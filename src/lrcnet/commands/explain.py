@@ -2,7 +2,6 @@
 
 import argparse
 
-from lrcnet.errors import check_target
 from lrcnet.flags import refuse
 
 HELP = "look into a trained network: attention, activity and gates on a page; its Lipschitz constant"
@@ -28,8 +27,6 @@ def run(arguments: argparse.Namespace) -> int:
     _check(arguments)
     from lrcnet.interpret.subject import read_subject
 
-    if arguments.html:
-        check_target(arguments.html)
     subject = read_subject(arguments.checkpoint)
     if arguments.html:
         subject.write_page(arguments.html, arguments.data, arguments.samples)

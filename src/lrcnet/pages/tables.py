@@ -54,7 +54,7 @@ def to_markdown(table: Table) -> str:
     return "\n".join([f"**{escape_markdown(table.title)}**", "", *lines, *note])
 
 
-_MARKDOWN = {ord(mark): f"\\{mark}" for mark in "\\|[]`"} | {ord("<"): "&lt;", ord("\n"): " ", ord("\r"): " "}
+_MARKDOWN = {ord(mark): f"\\{mark}" for mark in "\\|`"} | {ord("<"): "&lt;", ord("\n"): " ", ord("\r"): " "}
 
 
 def escape_markdown(text: str) -> str:
@@ -62,9 +62,9 @@ def escape_markdown(text: str) -> str:
 
     Example:
         >>> escape_markdown("<b>[x](y)|")
-        '&lt;b>\\\\[x\\\\](y)\\\\|'
+        '&lt;b>[x]\\\\(y)\\\\|'
     """
-    return text.translate(_MARKDOWN)
+    return text.translate(_MARKDOWN).replace("](", "]\\(")
 
 
 def to_csv(table: Table) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from lrcnet.errors import check_target
 from lrcnet.interpret.subject import Subject
 from lrcnet_paper.training.run_folder import read_spec
 from lrcnet_paper.training.trained_network import TrainedNetwork, load_trained
@@ -28,6 +29,7 @@ class TrainedSubject(Subject):
     def write_page(self, path: str, data: str | None, samples: int | None) -> None:
         from lrcnet_paper.report.explain_page import explain, write_explanation
 
+        check_target(path)
         write_explanation(self.trained, explain(self.trained, data, samples), path)
 
 

@@ -132,7 +132,7 @@ LINE = person_rows({"A01": 1})[0]
         (LINE + LINE[:40], "line 2 of .* must have 8 fields .* and has"),
         (LINE.replace(TAGS[0], "999"), "line 1 of .* must name one of the tags .* it has '999'"),
         (LINE.replace("lying down", "flying"), "must name one of the activities .* it has 'flying'"),
-        (LINE.replace("0.25", "high"), "must have numbers as ticks, x, y and z"),
+        (LINE.replace("0.25", "high"), "must have finite numbers as ticks, x, y and z"),
         (LINE + LINE.replace("A01", "A02") + LINE, "each sequence in one piece; A01 begins a second time"),
         (LINE.replace("lying", "l\u00fcing"), "must be a complete text"),
     ],
