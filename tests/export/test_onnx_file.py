@@ -67,7 +67,7 @@ def check_stream(model: Any, path: Path) -> None:
     assert session.get_modelmeta().custom_metadata_map["form"] == "step"
     timed = "dt" in {given.name for given in session.get_inputs()}
     x, dt = random_series(model, 3, 9)
-    if not isinstance(model, SequenceModel):
+    if not isinstance(model, SequenceModel) and not find_layer(model).batch_first:
         x, dt = x.transpose(0, 1), dt.t()
     state, states = None, first_states(model, 3)
     for t in range(9):
@@ -126,6 +126,16 @@ def test_torchs_own_exporter_needs_no_other_backend(tmp_path: Path) -> None:
     (got,) = session.run(None, {session.get_inputs()[0].name: x.numpy()})
     with torch.no_grad():
         assert np.abs(got - model(x).numpy()).max() <= ONNX
+
+
+@pytest.mark.slow
+def test_a_time_major_lstm_becomes_batch_first(tmp_path: Path) -> None:
+    model, x = lrcnet.LSTM(3, 6).eval(), torch.randn(4, 9, 3)
+    output, h_n, c_n = run_session(open_session(export_onnx(model, tmp_path / "net.onnx")), x=x)
+    with torch.no_grad():
+        expected, (h, c) = model(x.transpose(0, 1))
+    for got, want in ((output, expected.transpose(0, 1)), (h_n, h), (c_n, c)):
+        assert np.abs(got - want.numpy()).max() <= ONNX
 
 
 def test_networks_that_have_no_such_form_are_refused(tmp_path: Path) -> None:

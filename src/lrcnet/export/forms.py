@@ -66,30 +66,26 @@ class WholeSequence(nn.Module):
     """A network over whole sequences: forward(x, dt) -> (output, *last states), or the answer of a model alone.
 
     Args:
-        model: a layer, whose layout is kept, or a model, which takes (B, T, n).
+        model: a layer, whose layout is kept (an LSTM or GRU becomes batch first), or a model, which takes (B, T, n).
         timed: whether dt is an argument; without it every step is 1.
     """
 
     def __init__(self, model: nn.Module, timed: bool) -> None:
         super().__init__()
         self.model, self.timed = model, timed
-        # torch's exporter fixes the number of steps of a GRU or LSTM whose time axis comes first.
-        self.swaps = isinstance(model, nn.RNNBase) and not model.batch_first
         layer = find_layer(model)
+        # torch's exporter fixes the number of steps of a GRU or LSTM whose time axis comes first.
         if isinstance(layer, nn.RNNBase) and not layer.batch_first:
-            layer = copy.copy(layer)
-            layer.batch_first = True
-            self.model = layer if self.swaps else _with_layer(model, layer)
+            twin = copy.copy(layer)
+            twin.batch_first = True
+            self.model = twin if model is layer else _with_layer(model, twin)
 
     def forward(self, x: Tensor, dt: Tensor | None = None) -> Any:
         gaps = dt if self.timed else None
         if isinstance(self.model, SequenceModel):
             return self.model(x, gaps)
-        if self.swaps:
-            x, gaps = x.transpose(0, 1), None if gaps is None else gaps.transpose(0, 1)
         output, state = self.model(x) if gaps is None else self.model(x, dt=gaps)
-        states = state if isinstance(state, tuple) else (state,)
-        return output.transpose(0, 1) if self.swaps else output, *states
+        return output, *(state if isinstance(state, tuple) else (state,))
 
 
 def _with_layer(model: nn.Module, layer: nn.Module) -> nn.Module:
