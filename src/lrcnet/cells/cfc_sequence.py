@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from lrcnet.cells import cfc_kernel
 from lrcnet.cells.cfc_equation import Activation, Form, Weights, next_state
 from lrcnet.tracing import is_batch_of_gradients, transform_active
 
@@ -147,6 +148,10 @@ def _run(form: Form, call: _Sequence) -> _Kept:
     activations = [torch.empty_like(values) for values in sums[:-1]] if separate else []
     half_states = call.h.new_empty(steps + 1, *call.h.shape)
     torch.mul(call.h, 0.5, out=half_states[0])
+    if cfc_kernel.serves(form, sums, call.h):
+        weights, offsets = [weight_hh, *(weight for weight, _ in deeper)], [bias, *(offset for _, offset in deeper)]
+        cfc_kernel.run_forward(form, weights, offsets, sums, half_states, call.dt)
+        return _Kept(half_states, sums, activations)
     # Views of single steps are made once, for they cost about as much as the arithmetic of a small layer.
     layers = [
         (weight.t(), offset, z.unbind(), a.unbind(), result.unbind())
@@ -244,42 +249,52 @@ class _Sweep:
         """Return the gradients of all tensors, those that are needed."""
         steps, (batch, m) = len(grad), self.call.h.shape
         widths = [values.shape[2] for values in self.kept.sums]
+        fused = cfc_kernel.serves(self.form, self.kept.sums, self.call.h)
         length = min(steps, max(1, _BLOCK // max(1, batch * max(widths))))
-        # Gradients of each layer's sums, from the first layer to the heads; of the states; factors of the heads.
+        # Gradients of each layer's sums, from the first layer to the heads, and of the states of a block.
         of_sums = [grad.new_empty(length, batch, width) for width in widths]
-        factors = torch.empty_like(of_sums[-1])
         of_states = grad.new_empty(length, batch, m) if self.form.mode == "pure" else None
-        factors_by_head, grads_by_head = (
-            values.view(length, batch, widths[-1] // m, m).unbind() for values in (factors, of_sums[-1])
-        )
-        views = [values.unbind() for values in of_sums]
-        layers = [(weight, *pair) for (weight, _), pair in zip(self.call.weights.deeper, pairwise(views), strict=True)]
-        weight_hh, g = self.call.weights.first[1], torch.zeros_like(self.call.h)
-        g_of_heads = g.unsqueeze(1)
+        g = torch.zeros_like(self.call.h)
         for stop in range(steps, 0, -length):
-            start = max(0, stop - length)
-            block, size = slice(start, stop), stop - start
-            self._fill_factors(factors[:size], block)
-            derivatives = [self._derivative(layer, block).unbind() for layer in range(len(layers))]
-            sweep = [*zip(layers, derivatives, strict=True)][::-1]
-            given = grad[block].unbind()
-            for t in range(size - 1, -1, -1):
-                g.add_(given[t])
-                if of_states is not None:
-                    of_states[t] = g
-                torch.mul(factors_by_head[t], g_of_heads, out=grads_by_head[t])
-                for (weight, of_arguments, of_results), derivative in sweep:
-                    torch.mm(of_results[t], weight, out=of_arguments[t])
-                    of_arguments[t].mul_(derivative[t])
-                torch.mm(views[0][t], weight_hh, out=g)
-            self._add_products(block, [values[:size] for values in of_sums])
+            block = slice(max(0, stop - length), stop)
+            own = [values[: block.stop - block.start] for values in of_sums]
+            if fused:
+                weights = [self.call.weights.first[1], *(weight for weight, _ in self.call.weights.deeper)]
+                sums = [values[block] for values in self.kept.sums]
+                dt = None if self.call.dt is None else self.call.dt[block]
+                cfc_kernel.run_backward(self.form, weights, sums, dt, grad[block], own, g)
+            else:
+                self._sweep_block(block, grad[block], own, of_states, g)
+            self._add_products(block, own)
             if of_states is not None:
-                self._add_pure(block, of_states[:size])
-            elif self.grads[2] is not None:
-                slope = self.kept.sums[-1][block][..., 3 * m :]
-                self.grads[2][block] = (of_sums[-1][:size, :, 2 * m : 3 * m] * slope).sum(-1)
+                self._add_pure(block, of_states[: len(own[0])])
         self.grads[1] = g if self.needs[1] else None
         return self.grads
+
+    def _sweep_block(
+        self, block: slice, grad: Tensor, of_sums: list[Tensor], of_states: Tensor | None, g: Tensor
+    ) -> None:
+        """Fill the gradients of a block's sums and states, and take g (B, m) to the state before the block."""
+        (batch, m), heads, size = self.call.h.shape, of_sums[-1], len(grad)
+        factors = torch.empty_like(heads)
+        self._fill_factors(factors, block)
+        by_head = (size, batch, heads.shape[2] // m, m)
+        factors_by_head, grads_by_head = factors.view(by_head).unbind(), heads.view(by_head).unbind()
+        views = [values.unbind() for values in of_sums]
+        layers = [
+            (weight, self._derivative(layer, block).unbind(), views[layer], views[layer + 1])
+            for layer, (weight, _) in enumerate(self.call.weights.deeper)
+        ][::-1]
+        weight_hh, given, g_of_heads = self.call.weights.first[1], grad.unbind(), g.unsqueeze(1)
+        for t in range(size - 1, -1, -1):
+            g.add_(given[t])
+            if of_states is not None:
+                of_states[t] = g
+            torch.mul(factors_by_head[t], g_of_heads, out=grads_by_head[t])
+            for weight, derivative, of_arguments, of_results in layers:
+                torch.mm(of_results[t], weight, out=of_arguments[t])
+                of_arguments[t].mul_(derivative[t])
+            torch.mm(views[0][t], weight_hh, out=g)
 
     def _derivative(self, layer: int, block: slice) -> Tensor:
         """Return the derivative of a hidden layer's activation at every step of a block."""
@@ -342,21 +357,28 @@ class _Sweep:
             of_dt[block] = (of_rate * (leak + size)).sum(-1)
 
     def _add_products(self, block: slice, of_sums: list[Tensor]) -> None:
-        """Add a block's gradients of weights and biases, and write its gradient of x."""
+        """Add a block's gradients of weights and biases, and write those of x and, unless "pure", of dt."""
+        of_dt, m = self.grads[2], self.call.h.shape[1]
+        if of_dt is not None and self.form.mode != "pure":
+            slope = self.kept.sums[-1][block][..., 3 * m :]
+            of_dt[block] = (of_sums[-1][..., 2 * m : 3 * m] * slope).sum(-1)
         rows = [values.flatten(0, 1) for values in of_sums]
         of_x, (of_ih, of_hh, of_bias) = self.grads[0], self.grads[5:_FIRST_DEEPER]
         if of_x is not None:
             of_x[block] = torch.mm(rows[0], self.call.weights.first[0]).view(of_x[block].shape)
-        if of_ih is not None:
-            of_ih.addmm_(rows[0].t(), self.call.x[block].flatten(0, 1))
-        if of_hh is not None:
-            before = self.kept.half_states[block].flatten(0, 1)
-            of_hh.addmm_(rows[0].t(), before, alpha=2)
+        if of_ih is not None or of_hh is not None:
+            # One product for both: that of a few inputs alone would take as long as that of all states.
+            readings, before = (values[block].flatten(0, 1) for values in (self.call.x, self.kept.half_states))
+            n, together = readings.shape[1], rows[0].t() @ torch.cat([readings, before], 1)
+            if of_ih is not None:
+                of_ih.add_(together[:, :n])
+            if of_hh is not None:
+                of_hh.add_(together[:, n:], alpha=2)
         if of_bias is not None:
             of_bias.add_(rows[0].sum(0))
         halved = 2 if self.form.activation.function is torch.tanh else 1
         for layer, a in zip(range(len(rows) - 1), self.kept.activations or self.kept.sums, strict=False):
-            of_weight, of_offset = self.grads[_FIRST_DEEPER + 2 * layer : _FIRST_DEEPER + 2 * layer + 2]
+            of_weight, of_offset = self.grads[_FIRST_DEEPER + 2 * layer :][:2]
             if of_weight is not None:
                 of_weight.addmm_(rows[layer + 1].t(), a[block].flatten(0, 1), alpha=halved)
             if of_offset is not None:
