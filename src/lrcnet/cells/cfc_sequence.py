@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from lrcnet.cells import cfc_kernel
-from lrcnet.cells.cfc_equation import Activation, Form, Weights, next_state
+from lrcnet.cells.cfc_equation import Form, Weights, fold_activation, fold_time, next_state, scale
 from lrcnet.tracing import is_batch_of_gradients, transform_active
 
 # Numbers per (steps, B, width) array of the backward pass: the arrays then stay in the cache between operations.
@@ -37,50 +37,19 @@ def scan(
 
     `form.dropout` must be 0. `batch_major` says whether the samples of the answer lie together in memory.
     """
-    weights = _fold_activation(form.activation, weights)
+    weights = fold_activation(form.activation, weights)
     gaps = dt if isinstance(dt, Tensor) else None
     if not isinstance(dt, Tensor):
         if form.mode == "pure":
             gaps = x.new_full((), dt).expand(x.shape[:2])
         else:
-            weights = _fold_time(weights, dt)
+            weights = fold_time(weights, dt)
     form = form._replace(activation=form.activation._replace(height=1.0, slope=1.0))
     tensors = [*weights.first, *(tensor for layer in weights.deeper for tensor in layer)]
     states: Tensor = _Scan.apply(  # type: ignore[no-untyped-call]
         form, batch_major, x, h, gaps, weights.leak, weights.asymptote, *tensors
     )
     return states
-
-
-def _scale(tensor: Tensor | None, factor: float) -> Tensor | None:
-    return tensor if tensor is None or factor == 1 else tensor * factor
-
-
-def _fold_activation(activation: Activation, weights: Weights) -> Weights:
-    """Return weights with which height and slope of the activation are 1."""
-    if not weights.deeper or activation.height == activation.slope == 1:
-        return weights
-    weight_ih, weight_hh, bias = weights.first
-    slope, height = activation.slope, activation.height
-    deeper = []
-    for i, (weight, offset) in enumerate(weights.deeper):
-        after = 1.0 if i == len(weights.deeper) - 1 else slope
-        deeper.append((weight * (height * after), _scale(offset, after)))
-    return weights._replace(first=(weight_ih * slope, weight_hh * slope, _scale(bias, slope)), deeper=tuple(deeper))
-
-
-def _fold_time(weights: Weights, dt: float) -> Weights:
-    """Return the weights of three heads: with the same dt for all, offset + slope * dt is one row of weights."""
-    m = weights.first[1].shape[1]
-
-    def fold(rows: Tensor) -> Tensor:
-        return torch.cat([rows[: 2 * m], rows[2 * m : 3 * m] + rows[3 * m :] * dt])
-
-    if weights.deeper:
-        *inner, (weight, offset) = weights.deeper
-        return weights._replace(deeper=(*inner, (fold(weight), None if offset is None else fold(offset))))
-    weight_ih, weight_hh, bias = weights.first
-    return weights._replace(first=(fold(weight_ih), fold(weight_hh), None if bias is None else fold(bias)))
 
 
 def _name_tensors(tensors: tuple[Any, ...]) -> _Sequence:
@@ -184,7 +153,7 @@ def _double_around_tanh(form: Form, call: _Sequence) -> list[Any]:
     layers: list[list[Any]] = [[weight_ih, weight_hh * 2, bias], *([*layer] for layer in call.weights.deeper)]
     if form.activation.function is torch.tanh:
         for before, after in pairwise(layers):
-            before[:] = [_scale(tensor, 2) for tensor in before]
+            before[:] = [scale(tensor, 2) for tensor in before]
             after[0] = after[0] * 2
     if form.mode != "pure":
         last = layers[-1]
@@ -247,8 +216,7 @@ class _Sweep:
 
     def run(self, grad: Tensor) -> list[Tensor | None]:
         """Return the gradients of all tensors, those that are needed."""
-        steps, (batch, m) = len(grad), self.call.h.shape
-        widths = [values.shape[2] for values in self.kept.sums]
+        steps, (batch, m), widths = len(grad), self.call.h.shape, [values.shape[2] for values in self.kept.sums]
         fused = cfc_kernel.serves(self.form, self.kept.sums, self.call.h)
         length = min(steps, max(1, _BLOCK // max(1, batch * max(widths))))
         # Gradients of each layer's sums, from the first layer to the heads, and of the states of a block.
@@ -341,7 +309,7 @@ class _Sweep:
 
     def _add_pure(self, block: slice, g: Tensor) -> None:
         """Add a block's gradients of dt, |w_tau| and A, given those of its states."""
-        leak, asymptote, dt = self.call.weights.leak, self.call.weights.asymptote, self.call.dt
+        leak, asymptote, dt = (self.call.weights.leak, self.call.weights.asymptote, self.call.dt)
         assert leak is not None
         assert asymptote is not None
         assert dt is not None

@@ -32,6 +32,12 @@ void multiply_add(const T* a, index_t rows, const T* b, index_t depth, T* c, ind
   }
 }
 
+// tanh(z) / 2, given 2 z.
+template <class T>
+LRCNET_INLINE Vec<T> half_tanh(Vec<T> doubled) {
+  return T(0.5) * hyperbolic_tangent<T>(T(0.5) * doubled, sigmoid<T>(-absolute<T>(doubled)));
+}
+
 template <class T>
 struct CfCLoops {
   const CfC& call;
@@ -56,7 +62,7 @@ struct CfCLoops {
       for (int layer = 0; layer < last; ++layer) {
         T *z = sums(layer, t, first), *result = sums(layer + 1, t, first);
         const index_t width = call.widths[layer], columns = call.widths[layer + 1];
-        for (index_t i = 0; i < rows * width; i += W) store(z + i, sigmoid<T>(load(z + i)) - T(0.5));
+        for (index_t i = 0; i < rows * width; i += W) store(z + i, half_tanh<T>(load(z + i)));
         const T* offset = static_cast<const T*>(call.offsets[layer + 1]);
         for (index_t r = 0; r < rows; ++r)
           for (index_t i = 0; i < columns; i += W)
@@ -73,11 +79,11 @@ struct CfCLoops {
     for (index_t i = 0; i < m; i += W) {
       Vec<T> argument = load(heads + 2 * m + i);
       if (call.dt) argument += load(heads + 3 * m + i) * gap(t, row);
-      const Vec<T> start = sigmoid<T>(load(heads + i)), end = sigmoid<T>(load(heads + m + i)),
+      const Vec<T> start = half_tanh<T>(load(heads + i)), end = half_tanh<T>(load(heads + m + i)),
                    gate = sigmoid<T>(argument);
-      store(heads + i, start), store(heads + m + i, end), store(heads + 2 * m + i, gate);
-      const Vec<T> centred = start - T(0.5);
-      store(half_state + i, call.mixed ? centred + gate * (end - start) : centred + gate * (end - T(0.5)));
+      // sigma(2 z) = 1/2 + tanh(z) / 2.
+      store(heads + i, start + T(0.5)), store(heads + m + i, end + T(0.5)), store(heads + 2 * m + i, gate);
+      store(half_state + i, start + gate * (call.mixed ? end - start : end));
     }
   }
 
