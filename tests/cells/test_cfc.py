@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 import lrcnet
-from lrcnet.cells import cfc, cfc_sequence
+from lrcnet.cells import cfc, cfc_kernel, cfc_sequence
 from lrcnet.cells.cfc_equation import ACTIVATIONS, MODES
 from lrcnet.wirings import AutoNCP
 from tests.tolerances import REARRANGED
@@ -56,6 +56,24 @@ def test_values_and_gradients_equal_the_plain_loop(
         torch.testing.assert_close(results, plain(run, cell, x, h, dt), rtol=0, atol=REARRANGED)
 
 
+@pytest.mark.parametrize(("mode", "layers"), [*product(("default", "no_gate"), (0, 1, 2))])
+@pytest.mark.skipif(lrcnet.kernels.unavailable() is not None, reason="the fused kernels are not built")
+def test_compiled_loops_equal_the_plain_loop(
+    mode: str, layers: int, plain: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+    call = cfc_kernel.native.call
+    monkeypatch.setattr(cfc_kernel.native, "call", lambda name: calls.append(name) or call(name))
+    cell = lrcnet.CfCCell(2, 16, layers < 2, dtype=torch.float64, mode=mode, backbone_layers=layers, backbone_units=32)
+    x, h, gaps = inputs(16)
+    for dt, block, batch_major in zip((gaps, 0.7, gaps), (1, 600, 1 << 17), (False, True, True), strict=True):
+        monkeypatch.setattr(cfc_sequence, "_BLOCK", block)
+        calls.clear()
+        results = run(cell, x, h, dt, batch_major=batch_major)
+        assert calls[:2] == ["cfc", "cfc"]
+        torch.testing.assert_close(results, plain(run, cell, x, h, dt), rtol=0, atol=REARRANGED)
+
+
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_every_activation_equals_the_plain_loop(activation: str, plain: Callable[..., Any]) -> None:
     cell = lrcnet.CfCCell(2, 4, dtype=torch.float64, activation=activation, backbone_units=5, backbone_layers=2)
@@ -64,14 +82,17 @@ def test_every_activation_equals_the_plain_loop(activation: str, plain: Callable
 
 
 @pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("units", [20, 32], ids=["torch's operations", "compiled loops"])
 @pytest.mark.parametrize("scale", [1.0, 10.0], ids=["ordinary weights", "gates nearly open or shut"])
-def test_the_error_in_float32_is_that_of_the_plain_loop(mode: str, scale: float, plain: Callable[..., Any]) -> None:
+def test_the_error_in_float32_is_that_of_the_plain_loop(
+    mode: str, scale: float, units: int, plain: Callable[..., Any]
+) -> None:
     torch.manual_seed(0)
-    cell, truth = (lrcnet.CfCCell(3, 20, dtype=dtype, mode=mode) for dtype in (torch.float32, torch.float64))
+    cell, truth = (lrcnet.CfCCell(3, units, dtype=dtype, mode=mode) for dtype in (torch.float32, torch.float64))
     with torch.no_grad():
         cell.weight_ih.mul_(scale)
     truth.load_state_dict({name: value.double() for name, value in cell.state_dict().items()})
-    x, h, dt = torch.randn(50, 16, 3), torch.randn(16, 20), torch.rand(50, 16)
+    x, h, dt = torch.randn(50, 16, 3), torch.randn(16, units), torch.rand(50, 16)
     exact = plain(run, truth, x.double().requires_grad_(), h.double(), dt.double())
     fast, loop = run(cell, x.requires_grad_(), h, dt), plain(run, cell, x, h, dt)
 

@@ -33,12 +33,12 @@ def _wiring() -> AutoNCP:
 def _rows() -> list[Row]:
     wired = {"wiring": _wiring(), "batch_first": True}
     return [
-        ("LTC", lrcnet.LTC(INPUTS, UNITS, batch_first=True), "LTC", False, 8.0),
+        ("LTC", lrcnet.LTC(INPUTS, UNITS, batch_first=True), "LTC", False, None),
         ("compat LTC", compat.torch.LTC(INPUTS, UNITS), "LTC", False, None),
-        ("LRCU-S", lrcnet.LRCU(INPUTS, UNITS, batch_first=True), "LTC", False, 40.0),
-        ("LTC wired", lrcnet.LTC(INPUTS, **wired), "LTC", True, 8.0),  # type: ignore[arg-type]
+        ("LRCU-S", lrcnet.LRCU(INPUTS, UNITS, batch_first=True), "LTC", False, None),
+        ("LTC wired", lrcnet.LTC(INPUTS, **wired), "LTC", True, None),  # type: ignore[arg-type]
         ("compat LTC wired", compat.torch.LTC(INPUTS, _wiring()), "LTC", True, None),
-        ("LRCU-S wired", lrcnet.LRCU(INPUTS, **wired), "LTC", True, 40.0),  # type: ignore[arg-type]
+        ("LRCU-S wired", lrcnet.LRCU(INPUTS, **wired), "LTC", True, None),  # type: ignore[arg-type]
         ("CfC", lrcnet.CfC(INPUTS, UNITS, batch_first=True), "CfC", False, 3.0),
         ("compat CfC", compat.torch.CfC(INPUTS, UNITS), "CfC", False, None),
         ("CfC wired", lrcnet.WiredCfC(INPUTS, **wired), "CfC", True, 3.0),  # type: ignore[arg-type]

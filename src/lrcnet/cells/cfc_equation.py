@@ -139,3 +139,35 @@ def state_of_heads(form: Form, weights: Weights, z: Tensor, dt: float | Tensor) 
     start, end = torch.tanh(z[..., :m]), torch.tanh(z[..., m : 2 * m])
     gate = time_gate(z, dt, m)
     return torch.lerp(start, end, gate) if form.mode == "default" else start + gate * end
+
+
+def scale(tensor: Tensor | None, factor: float) -> Tensor | None:
+    """Return a tensor times a factor; None stays None."""
+    return tensor if tensor is None or factor == 1 else tensor * factor
+
+
+def fold_activation(activation: Activation, weights: Weights) -> Weights:
+    """Return weights with which height and slope of the activation are 1."""
+    if not weights.deeper or activation.height == activation.slope == 1:
+        return weights
+    weight_ih, weight_hh, bias = weights.first
+    slope, height = activation.slope, activation.height
+    deeper = []
+    for i, (weight, offset) in enumerate(weights.deeper):
+        after = 1.0 if i == len(weights.deeper) - 1 else slope
+        deeper.append((weight * (height * after), scale(offset, after)))
+    return weights._replace(first=(weight_ih * slope, weight_hh * slope, scale(bias, slope)), deeper=tuple(deeper))
+
+
+def fold_time(weights: Weights, dt: float) -> Weights:
+    """Return the weights of three heads: with the same dt for all, offset + slope * dt is one row of weights."""
+    m = weights.first[1].shape[1]
+
+    def fold(rows: Tensor) -> Tensor:
+        return torch.cat([rows[: 2 * m], rows[2 * m : 3 * m] + rows[3 * m :] * dt])
+
+    if weights.deeper:
+        *inner, (weight, offset) = weights.deeper
+        return weights._replace(deeper=(*inner, (fold(weight), None if offset is None else fold(offset))))
+    weight_ih, weight_hh, bias = weights.first
+    return weights._replace(first=(fold(weight_ih), fold(weight_hh), None if bias is None else fold(bias)))

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from lrcnet.cells.cfc_equation import Activation, Form, Weights, next_state
+from lrcnet.cells import cfc_kernel
+from lrcnet.cells.cfc_equation import Form, Weights, fold_activation, fold_time, next_state, scale
 from lrcnet.tracing import is_batch_of_gradients, transform_active
 
 # Numbers per (steps, B, width) array of the backward pass: the arrays then stay in the cache between operations.
@@ -36,50 +37,19 @@ def scan(
 
     `form.dropout` must be 0. `batch_major` says whether the samples of the answer lie together in memory.
     """
-    weights = _fold_activation(form.activation, weights)
+    weights = fold_activation(form.activation, weights)
     gaps = dt if isinstance(dt, Tensor) else None
     if not isinstance(dt, Tensor):
         if form.mode == "pure":
             gaps = x.new_full((), dt).expand(x.shape[:2])
         else:
-            weights = _fold_time(weights, dt)
+            weights = fold_time(weights, dt)
     form = form._replace(activation=form.activation._replace(height=1.0, slope=1.0))
     tensors = [*weights.first, *(tensor for layer in weights.deeper for tensor in layer)]
     states: Tensor = _Scan.apply(  # type: ignore[no-untyped-call]
         form, batch_major, x, h, gaps, weights.leak, weights.asymptote, *tensors
     )
     return states
-
-
-def _scale(tensor: Tensor | None, factor: float) -> Tensor | None:
-    return tensor if tensor is None or factor == 1 else tensor * factor
-
-
-def _fold_activation(activation: Activation, weights: Weights) -> Weights:
-    """Return weights with which height and slope of the activation are 1."""
-    if not weights.deeper or activation.height == activation.slope == 1:
-        return weights
-    weight_ih, weight_hh, bias = weights.first
-    slope, height = activation.slope, activation.height
-    deeper = []
-    for i, (weight, offset) in enumerate(weights.deeper):
-        after = 1.0 if i == len(weights.deeper) - 1 else slope
-        deeper.append((weight * (height * after), _scale(offset, after)))
-    return weights._replace(first=(weight_ih * slope, weight_hh * slope, _scale(bias, slope)), deeper=tuple(deeper))
-
-
-def _fold_time(weights: Weights, dt: float) -> Weights:
-    """Return the weights of three heads: with the same dt for all, offset + slope * dt is one row of weights."""
-    m = weights.first[1].shape[1]
-
-    def fold(rows: Tensor) -> Tensor:
-        return torch.cat([rows[: 2 * m], rows[2 * m : 3 * m] + rows[3 * m :] * dt])
-
-    if weights.deeper:
-        *inner, (weight, offset) = weights.deeper
-        return weights._replace(deeper=(*inner, (fold(weight), None if offset is None else fold(offset))))
-    weight_ih, weight_hh, bias = weights.first
-    return weights._replace(first=(fold(weight_ih), fold(weight_hh), None if bias is None else fold(bias)))
 
 
 def _name_tensors(tensors: tuple[Any, ...]) -> _Sequence:
@@ -147,6 +117,10 @@ def _run(form: Form, call: _Sequence) -> _Kept:
     activations = [torch.empty_like(values) for values in sums[:-1]] if separate else []
     half_states = call.h.new_empty(steps + 1, *call.h.shape)
     torch.mul(call.h, 0.5, out=half_states[0])
+    if cfc_kernel.serves(form, sums, call.h):
+        weights, offsets = [weight_hh, *(weight for weight, _ in deeper)], [bias, *(offset for _, offset in deeper)]
+        cfc_kernel.run_forward(form, weights, offsets, sums, half_states, call.dt)
+        return _Kept(half_states, sums, activations)
     # Views of single steps are made once, for they cost about as much as the arithmetic of a small layer.
     layers = [
         (weight.t(), offset, z.unbind(), a.unbind(), result.unbind())
@@ -179,7 +153,7 @@ def _double_around_tanh(form: Form, call: _Sequence) -> list[Any]:
     layers: list[list[Any]] = [[weight_ih, weight_hh * 2, bias], *([*layer] for layer in call.weights.deeper)]
     if form.activation.function is torch.tanh:
         for before, after in pairwise(layers):
-            before[:] = [_scale(tensor, 2) for tensor in before]
+            before[:] = [scale(tensor, 2) for tensor in before]
             after[0] = after[0] * 2
     if form.mode != "pure":
         last = layers[-1]
@@ -242,44 +216,53 @@ class _Sweep:
 
     def run(self, grad: Tensor) -> list[Tensor | None]:
         """Return the gradients of all tensors, those that are needed."""
-        steps, (batch, m) = len(grad), self.call.h.shape
-        widths = [values.shape[2] for values in self.kept.sums]
+        steps, (batch, m), widths = len(grad), self.call.h.shape, [values.shape[2] for values in self.kept.sums]
+        fused = cfc_kernel.serves(self.form, self.kept.sums, self.call.h)
         length = min(steps, max(1, _BLOCK // max(1, batch * max(widths))))
-        # Gradients of each layer's sums, from the first layer to the heads; of the states; factors of the heads.
+        # Gradients of each layer's sums, from the first layer to the heads, and of the states of a block.
         of_sums = [grad.new_empty(length, batch, width) for width in widths]
-        factors = torch.empty_like(of_sums[-1])
         of_states = grad.new_empty(length, batch, m) if self.form.mode == "pure" else None
-        factors_by_head, grads_by_head = (
-            values.view(length, batch, widths[-1] // m, m).unbind() for values in (factors, of_sums[-1])
-        )
-        views = [values.unbind() for values in of_sums]
-        layers = [(weight, *pair) for (weight, _), pair in zip(self.call.weights.deeper, pairwise(views), strict=True)]
-        weight_hh, g = self.call.weights.first[1], torch.zeros_like(self.call.h)
-        g_of_heads = g.unsqueeze(1)
+        g = torch.zeros_like(self.call.h)
         for stop in range(steps, 0, -length):
-            start = max(0, stop - length)
-            block, size = slice(start, stop), stop - start
-            self._fill_factors(factors[:size], block)
-            derivatives = [self._derivative(layer, block).unbind() for layer in range(len(layers))]
-            sweep = [*zip(layers, derivatives, strict=True)][::-1]
-            given = grad[block].unbind()
-            for t in range(size - 1, -1, -1):
-                g.add_(given[t])
-                if of_states is not None:
-                    of_states[t] = g
-                torch.mul(factors_by_head[t], g_of_heads, out=grads_by_head[t])
-                for (weight, of_arguments, of_results), derivative in sweep:
-                    torch.mm(of_results[t], weight, out=of_arguments[t])
-                    of_arguments[t].mul_(derivative[t])
-                torch.mm(views[0][t], weight_hh, out=g)
-            self._add_products(block, [values[:size] for values in of_sums])
+            block = slice(max(0, stop - length), stop)
+            own = [values[: block.stop - block.start] for values in of_sums]
+            if fused:
+                weights = [self.call.weights.first[1], *(weight for weight, _ in self.call.weights.deeper)]
+                sums = [values[block] for values in self.kept.sums]
+                dt = None if self.call.dt is None else self.call.dt[block]
+                cfc_kernel.run_backward(self.form, weights, sums, dt, grad[block], own, g)
+            else:
+                self._sweep_block(block, grad[block], own, of_states, g)
+            self._add_products(block, own)
             if of_states is not None:
-                self._add_pure(block, of_states[:size])
-            elif self.grads[2] is not None:
-                slope = self.kept.sums[-1][block][..., 3 * m :]
-                self.grads[2][block] = (of_sums[-1][:size, :, 2 * m : 3 * m] * slope).sum(-1)
+                self._add_pure(block, of_states[: len(own[0])])
         self.grads[1] = g if self.needs[1] else None
         return self.grads
+
+    def _sweep_block(
+        self, block: slice, grad: Tensor, of_sums: list[Tensor], of_states: Tensor | None, g: Tensor
+    ) -> None:
+        """Fill the gradients of a block's sums and states, and take g (B, m) to the state before the block."""
+        (batch, m), heads, size = self.call.h.shape, of_sums[-1], len(grad)
+        factors = torch.empty_like(heads)
+        self._fill_factors(factors, block)
+        by_head = (size, batch, heads.shape[2] // m, m)
+        factors_by_head, grads_by_head = factors.view(by_head).unbind(), heads.view(by_head).unbind()
+        views = [values.unbind() for values in of_sums]
+        layers = [
+            (weight, self._derivative(layer, block).unbind(), views[layer], views[layer + 1])
+            for layer, (weight, _) in enumerate(self.call.weights.deeper)
+        ][::-1]
+        weight_hh, given, g_of_heads = self.call.weights.first[1], grad.unbind(), g.unsqueeze(1)
+        for t in range(size - 1, -1, -1):
+            g.add_(given[t])
+            if of_states is not None:
+                of_states[t] = g
+            torch.mul(factors_by_head[t], g_of_heads, out=grads_by_head[t])
+            for weight, derivative, of_arguments, of_results in layers:
+                torch.mm(of_results[t], weight, out=of_arguments[t])
+                of_arguments[t].mul_(derivative[t])
+            torch.mm(views[0][t], weight_hh, out=g)
 
     def _derivative(self, layer: int, block: slice) -> Tensor:
         """Return the derivative of a hidden layer's activation at every step of a block."""
@@ -326,7 +309,7 @@ class _Sweep:
 
     def _add_pure(self, block: slice, g: Tensor) -> None:
         """Add a block's gradients of dt, |w_tau| and A, given those of its states."""
-        leak, asymptote, dt = self.call.weights.leak, self.call.weights.asymptote, self.call.dt
+        leak, asymptote, dt = (self.call.weights.leak, self.call.weights.asymptote, self.call.dt)
         assert leak is not None
         assert asymptote is not None
         assert dt is not None
@@ -342,21 +325,28 @@ class _Sweep:
             of_dt[block] = (of_rate * (leak + size)).sum(-1)
 
     def _add_products(self, block: slice, of_sums: list[Tensor]) -> None:
-        """Add a block's gradients of weights and biases, and write its gradient of x."""
+        """Add a block's gradients of weights and biases, and write those of x and, unless "pure", of dt."""
+        of_dt, m = self.grads[2], self.call.h.shape[1]
+        if of_dt is not None and self.form.mode != "pure":
+            slope = self.kept.sums[-1][block][..., 3 * m :]
+            of_dt[block] = (of_sums[-1][..., 2 * m : 3 * m] * slope).sum(-1)
         rows = [values.flatten(0, 1) for values in of_sums]
         of_x, (of_ih, of_hh, of_bias) = self.grads[0], self.grads[5:_FIRST_DEEPER]
         if of_x is not None:
             of_x[block] = torch.mm(rows[0], self.call.weights.first[0]).view(of_x[block].shape)
-        if of_ih is not None:
-            of_ih.addmm_(rows[0].t(), self.call.x[block].flatten(0, 1))
-        if of_hh is not None:
-            before = self.kept.half_states[block].flatten(0, 1)
-            of_hh.addmm_(rows[0].t(), before, alpha=2)
+        if of_ih is not None or of_hh is not None:
+            # One product for both: that of a few inputs alone would take as long as that of all states.
+            readings, before = (values[block].flatten(0, 1) for values in (self.call.x, self.kept.half_states))
+            n, together = readings.shape[1], rows[0].t() @ torch.cat([readings, before], 1)
+            if of_ih is not None:
+                of_ih.add_(together[:, :n])
+            if of_hh is not None:
+                of_hh.add_(together[:, n:], alpha=2)
         if of_bias is not None:
             of_bias.add_(rows[0].sum(0))
         halved = 2 if self.form.activation.function is torch.tanh else 1
         for layer, a in zip(range(len(rows) - 1), self.kept.activations or self.kept.sums, strict=False):
-            of_weight, of_offset = self.grads[_FIRST_DEEPER + 2 * layer : _FIRST_DEEPER + 2 * layer + 2]
+            of_weight, of_offset = self.grads[_FIRST_DEEPER + 2 * layer :][:2]
             if of_weight is not None:
                 of_weight.addmm_(rows[layer + 1].t(), a[block].flatten(0, 1), alpha=halved)
             if of_offset is not None:

@@ -52,6 +52,23 @@ struct Gradients {
   Letters<void*> letters;  // of the stored numbers; null where the network does not have the letter
 };
 
+// The loops over time of a CfC; see cfc.h. Layer 0 is the first one, the last one gives the heads. In the forward pass
+// the weights are (inputs of the layer, outputs), layer 0 from the state; in the backward pass (outputs, inputs).
+struct CfC {
+  static constexpr int kMostLayers = 8;
+  std::int64_t T, B, m;
+  int layers, threads, mixed;  // mixed: the gate mixes the candidates instead of adding one
+  std::int64_t widths[kMostLayers];
+  const void *weights[kMostLayers], *offsets[kMostLayers];  // no offset is null; that of layer 0 is in its sums
+  void* sums[kMostLayers];                                  // (T, B, width)
+  void* half_states;                                        // (T + 1, B, m)
+  const void* dt;                                           // (T, B), or null if the weights contain it
+  const void* of_states;  // gradient of the states; null in the forward pass. The unit's stride is 1.
+  std::int64_t of_time, of_batch;
+  void* of_sums[kMostLayers];
+  void* of_start;  // (B, m), zero at first: gradient of the initial state
+};
+
 // F, U, then w with an elastance, then the state before the unfolding unless it is simply the last output.
 inline std::int64_t saved_planes(int elastance, std::int64_t K) { return 2 + (elastance != kNone) + (K > 1); }
 
@@ -65,6 +82,7 @@ struct Kernels {
   int (*scan_backward)(const Problem&, const Gradients&, bool is_double, RunTasks);
   void (*step)(const Problem&, bool is_double, const void* h, void* out, void* scratch);
   void (*sigmoids)(const void* from, void* to, std::int64_t count, bool is_double);
+  void (*cfc)(CfC&, bool is_double, RunTasks);
 };
 
 }  // namespace lrcnet

@@ -1,5 +1,6 @@
 // The kernels of one instruction set. Compiled once for each of them; LRCNET_TABLE and LRCNET_NAME say which one it is.
 #include "backward.h"
+#include "cfc.h"
 #include "forward.h"
 #include "step.h"
 
@@ -43,7 +44,11 @@ void sigmoids(const void* from, void* to, std::int64_t count, bool is_double) {
     sigmoids_of(static_cast<const float*>(from), static_cast<float*>(to), count);
 }
 
+void cfc(lrcnet::CfC& call, bool is_double, lrcnet::RunTasks run) {
+  run(is_double ? cfc_task<double> : cfc_task<float>, &call, call.threads, call.threads);
+}
+
 }  // namespace
 
 extern const lrcnet::Kernels LRCNET_TABLE;
-const lrcnet::Kernels LRCNET_TABLE = {LRCNET_NAME, scan, scan_backward, step, sigmoids};
+const lrcnet::Kernels LRCNET_TABLE = {LRCNET_NAME, scan, scan_backward, step, sigmoids, cfc};

@@ -318,6 +318,33 @@ PyObject* sigmoids(PyObject*, PyObject* const* args, Py_ssize_t count) {
   Py_RETURN_NONE;
 }
 
+// cfc(is_double, threads, mixed, T, B, m, half_states, dt, of_states, of_time, of_batch, of_start, layers, then for each
+// layer width, weight, offset, sums, of_sums) -> None. of_states is 0 in the forward pass.
+PyObject* cfc(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  Reader reader{args, count};
+  lrcnet::CfC call{};
+  const bool is_double = reader.integer() != 0;
+  call.threads = static_cast<int>(reader.integer()), call.mixed = static_cast<int>(reader.integer());
+  call.T = reader.integer(), call.B = reader.integer(), call.m = reader.integer();
+  call.half_states = reader.address(), call.dt = reader.address();
+  call.of_states = reader.address(), call.of_time = reader.integer(), call.of_batch = reader.integer(),
+  call.of_start = reader.address();
+  call.layers = static_cast<int>(reader.integer());
+  if (call.layers < 1 || call.layers > lrcnet::CfC::kMostLayers) {
+    PyErr_SetString(PyExc_ValueError, "a CfC of the kernel has from 1 to 8 layers");
+    return nullptr;
+  }
+  for (int i = 0; i < call.layers; ++i) {
+    call.widths[i] = reader.integer(), call.weights[i] = reader.address(), call.offsets[i] = reader.address();
+    call.sums[i] = reader.address(), call.of_sums[i] = reader.address();
+  }
+  if (reader.failed()) return nullptr;
+  Py_BEGIN_ALLOW_THREADS;
+  in_use->cfc(call, is_double, lrcnet::run_tasks);
+  Py_END_ALLOW_THREADS;
+  Py_RETURN_NONE;
+}
+
 // describe() -> (built, available, in use, thread source).
 PyObject* describe(PyObject*, PyObject*) {
   int count;
@@ -360,6 +387,7 @@ PyMethodDef methods[] = {
     {"scan_backward", as_function(scan_backward), METH_FASTCALL, nullptr},
     {"step", as_function(step), METH_FASTCALL, nullptr},
     {"sigmoids", as_function(sigmoids), METH_FASTCALL, nullptr},
+    {"cfc", as_function(cfc), METH_FASTCALL, nullptr},
     {"describe", describe, METH_NOARGS, nullptr},
     {"use", use, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr},
