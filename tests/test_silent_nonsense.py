@@ -30,7 +30,7 @@ def test_a_roll_out_needs_finite_times(solver: str) -> None:
 
 def test_the_adaptive_solver_needs_times_in_order() -> None:
     model = lrcnet.NeuralODE(growth)
-    with pytest.raises(ValueError, match="t must (not repeat a time|increase, or decrease, all the way)"):
+    with pytest.raises(ValueError, match=r"t must (not repeat a time|increase, or decrease, all the way)"):
         model(torch.ones(2, 3), torch.tensor([0.0, 1.0, 0.5]))
     backward = model(torch.ones(2, 3), torch.tensor([1.0, 0.0]))
     torch.testing.assert_close(backward[-1], torch.full((2, 3), torch.e))

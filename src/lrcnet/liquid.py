@@ -318,8 +318,7 @@ class LiquidParameters(Constrained):
             except KeyError:  # A parameter was replaced by a tensor, as pruning and MAML do.
                 letters = [getattr(self, name) for name in LETTERS]
             return Circuit._make([*letters, mask])
-        own = [getattr(self, name) for name in _LETTERS_AFTER_B]
-        return Circuit._make([*self.slopes_and_offsets(), *own, mask])
+        return Circuit._make([*self.slopes_and_offsets(), *[getattr(self, name) for name in _LETTERS_AFTER_B], mask])
 
     @torch.no_grad()
     def circuit(self, *, reversal_potentials: bool = False) -> dict[str, Tensor | None]:
