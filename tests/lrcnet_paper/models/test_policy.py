@@ -113,7 +113,7 @@ def test_bad_frames_are_refused() -> None:
 SHARPEST_LABEL = 0.044
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("model", UNITS)
 def test_every_policy_can_express_the_sharpest_label_at_initial_values(model: str, seed: int) -> None:
     torch.manual_seed(seed)
