@@ -14,7 +14,7 @@ from torch import nn
 
 import lrcnet
 from lrcnet.models import Classifier, Tagger
-from tests.collection import NAMES, make_cell, make_layer
+from tests.collection import NAMES, make_cell, make_layer, output_size
 
 
 def assert_reloads(model: nn.Module, file: Path, *inputs: Any) -> None:
@@ -39,10 +39,10 @@ def test_models_around_a_layer_reload(name: str, tmp_path: Path) -> None:
     x = torch.randn(7, 2, 3)
     for kind in (Classifier, Tagger):
         layer = make_layer(name, batch_first=True, dtype=torch.float32)
-        assert_reloads(kind(layer, 4, 2), tmp_path / "model.pt", x)
+        assert_reloads(kind(layer, output_size(name), 2), tmp_path / "model.pt", x)
     layer = make_layer(name, 8, batch_first=True, dtype=torch.float32)
     tokens = torch.tensor([[0, 3, 1]])
-    assert_reloads(Classifier(layer, 4, 2, vocabulary=20, embedding=8), tmp_path / "text.pt", tokens)
+    assert_reloads(Classifier(layer, output_size(name), 2, vocabulary=20, embedding=8), tmp_path / "text.pt", tokens)
 
 
 def test_neural_odes_reload(tmp_path: Path) -> None:
