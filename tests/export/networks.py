@@ -14,9 +14,7 @@ CHANNELS, UNITS = 3, 6
 
 
 def layer(name: str, layers: int = 2, **options: Any) -> Any:
-    # A file of torch's own layers is batch first.
-    batch_first = name in ("gru", "lstm") or options.pop("batch_first", False)
-    return lrcnet.LAYERS[name](CHANNELS, UNITS, layers, batch_first=batch_first, **options)
+    return lrcnet.LAYERS[name](CHANNELS, UNITS, layers, **options)
 
 
 def with_scaling(model: Any) -> Any:

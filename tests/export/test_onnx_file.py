@@ -129,13 +129,9 @@ def test_torchs_own_exporter_needs_no_other_backend(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_time_major_lstm_becomes_batch_first(tmp_path: Path) -> None:
-    model, x = lrcnet.LSTM(3, 6).eval(), torch.randn(4, 9, 3)
-    output, h_n, c_n = run_session(open_session(export_onnx(model, tmp_path / "net.onnx")), x=x)
-    with torch.no_grad():
-        expected, (h, c) = model(x.transpose(0, 1))
-    for got, want in ((output, expected.transpose(0, 1)), (h_n, h), (c_n, c)):
-        assert np.abs(got - want.numpy()).max() <= ONNX
+@pytest.mark.parametrize("name", ["lstm", "gru"])
+def test_one_layer_of_torchs_own(name: str, tmp_path: Path) -> None:
+    check_sequences(networks.layer(name, layers=1, batch_first=True, bias=False).eval(), tmp_path / "net.onnx")
 
 
 def test_networks_that_have_no_such_form_are_refused(tmp_path: Path) -> None:

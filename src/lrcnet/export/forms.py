@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from lrcnet.cells.base import ODECell
+from lrcnet.export.scanned import ScannedLayer
 from lrcnet.models import Classifier, PooledState, SequenceModel
 from lrcnet.recurrent_layer import RecurrentLayer
 from lrcnet.solvers import SOLVERS, DormandPrince
@@ -66,7 +67,7 @@ class WholeSequence(nn.Module):
     """A network over whole sequences: forward(x, dt) -> (output, *last states), or the answer of a model alone.
 
     Args:
-        model: a layer, whose layout is kept (an LSTM or GRU becomes batch first), or a model, which takes (B, T, n).
+        model: a layer, whose layout is kept, or a model, which takes (B, T, n).
         timed: whether dt is an argument; without it every step is 1.
     """
 
@@ -74,11 +75,9 @@ class WholeSequence(nn.Module):
         super().__init__()
         self.model, self.timed = model, timed
         layer = find_layer(model)
-        # torch's exporter fixes the number of steps of a GRU or LSTM whose time axis comes first.
-        if isinstance(layer, nn.RNNBase) and not layer.batch_first:
-            twin = copy.copy(layer)
-            twin.batch_first = True
-            self.model = twin if model is layer else _with_layer(model, twin)
+        if isinstance(layer, LSTM | GRU):
+            scanned = ScannedLayer(layer)
+            self.model = scanned if model is layer else _with_layer(model, scanned)
 
     def forward(self, x: Tensor, dt: Tensor | None = None) -> Any:
         gaps = dt if self.timed else None

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import nn
 
 from lrcnet.cells import CTRNNCell, GRUODECell, MGUCell
@@ -21,7 +20,7 @@ from lrcnet.export.forms import Layer, find_layer, takes_dt, time_unit_of
 from lrcnet.models import Classifier, Forecaster, SequenceModel
 from lrcnet.torch_layers import GRU, LSTM
 
-Array = NDArray[np.float64]
+Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,7 @@ def export_onnx(
     """Write a network as an ONNX file that needs no lrcnet to run, and return its path.
 
     Whole sequences: inputs x and dt, output `output`, for a layer also its last states `h_n` (and `c_n`). The batch and
-    the number of readings, at least 1, are free. A model takes x (B, T, n) and dt (B, T); so do LSTM and GRU, and any
-    other layer keeps its layout.
+    the number of readings, at least 1, are free. A layer keeps its layout; a model takes x (B, T, n) and dt (B, T).
 
     Streaming: inputs x (B, n), the states and dt (B,); outputs `output` and the states after the reading, `new_h` and
     so on. The file's metadata `initial_state` says, as JSON, what each state starts with.
@@ -76,7 +75,7 @@ def export_onnx(
 
 
 def _trace_sequence(model: nn.Module, layer: Layer, timed: bool) -> Any:
-    batch_first = isinstance(model, SequenceModel | nn.RNNBase) or layer.batch_first
+    batch_first = isinstance(model, SequenceModel) or layer.batch_first
     shape = (_BATCH, _TIME) if batch_first else (_TIME, _BATCH)
     axes = {0: "batch", 1: "time"} if batch_first else {0: "time", 1: "batch"}
     like = next(layer.parameters())
