@@ -2,6 +2,7 @@
 
 import argparse
 from functools import partial
+from typing import Any
 
 from lrcnet.flags import refuse
 
@@ -44,16 +45,9 @@ def run(arguments: argparse.Namespace) -> int:
         print("\n".join(f"{'done' if d else 'to do':<6} {s.command()}" for s, d in zip(specs, done, strict=True)))
         print(f"{sum(done)} of {len(specs)} runs done")
         return 0
-    passed_on = {name: getattr(arguments, name) for name in ("data", "engine", "address", "threads", "collect")}
-    outcome = reproduction.reproduce(
-        names,
-        arguments.budget,
-        out,
-        progress=not arguments.quiet,
-        on_line=partial(print, flush=True),
-        **choice,
-        **passed_on,
-    )
+    passed_on: Any = {name: getattr(arguments, name) for name in ("data", "engine", "address", "threads", "collect")}
+    passed_on |= {"progress": not arguments.quiet, "on_line": partial(print, flush=True), **choice}
+    outcome = reproduction.reproduce(names, arguments.budget, out, **passed_on)
     for section in outcome.sections:
         count = len(outcome.files[section.name])
         print(f"\n{format_section(section)}\n\n{count} files in {out}/artefacts/{section.name}")
