@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 import lrcnet
-from lrcnet.wirings import Random, Wiring
+from lrcnet.wirings import FullyConnected, Layered, Random, Wiring
 
 # Options beyond the defaults that deserve the laws too.
 EXTRA: dict[str, dict[str, Any]] = {
@@ -26,6 +26,12 @@ EXTRA: dict[str, dict[str, Any]] = {
     "cfc-no_gate": {"mode": "no_gate", "backbone_layers": 0},
     "cfc-silu": {"activation": "silu", "negative_dt": "clamp"},
 }
+# Wirings for a number of units; only the last has fewer motor neurons than units.
+WIRED: dict[str, Callable[[int], Wiring]] = {
+    "ltc-wired": lambda units: Random(units, sparsity_level=0.3),
+    "lrcu-wired": lambda units: FullyConnected(units, self_connections=False),
+    "lrc-layered": lambda units: Layered([units - 2, 1, 1]),
+}
 # Members inside a mixed memory.
 MEMORY: dict[str, str] = {
     "lrcu-memory": "lrcu",
@@ -35,7 +41,7 @@ MEMORY: dict[str, str] = {
 }
 # Wired members, whose units are those of the wiring.
 WIRED_CFC = "wired-cfc"
-NAMES = [*lrcnet.CELLS, *EXTRA, *MEMORY, WIRED_CFC]
+NAMES = [*lrcnet.CELLS, *EXTRA, *WIRED, *MEMORY, WIRED_CFC]
 # They take dt, but have no derivative: a step of 0 changes their state too.
 CFC_NAMES = [name for name in NAMES if "cfc" in name and name not in MEMORY]
 _GATED = ("mgu", "lstm", "gru")
@@ -65,13 +71,21 @@ def base_name(name: str) -> str:
     return next(known for known in ("gru-ode", name, name.split("-")[0]) if known in lrcnet.CELLS and known in name)
 
 
+def extra_options(name: str, hidden_size: int) -> dict[str, Any]:
+    return {"wiring": WIRED[name](hidden_size)} if name in WIRED else EXTRA.get(name, {})
+
+
+def output_size(name: str, hidden_size: int = 4) -> int:
+    return WIRED[name](hidden_size).output_size if name in WIRED else hidden_size
+
+
 def make_layer(name: str, input_size: int = 3, hidden_size: int = 4, **options: Any) -> Any:
     """Build a float64 layer on the plain loop, so that the laws test the equation and not one kernel."""
     if name in MEMORY:
         return lrcnet.MixedMemory(make_layer(MEMORY[name], input_size, hidden_size, **options))
     if name == WIRED_CFC:
         return lrcnet.WiredCfC(input_size, **{"dtype": torch.float64, "wiring": _wire(hidden_size), **options})
-    options = {"dtype": torch.float64, **EXTRA.get(name, {}), **LAYER_EXTRA.get(name, {}), **options}
+    options = {"dtype": torch.float64, **extra_options(name, hidden_size), **LAYER_EXTRA.get(name, {}), **options}
     if base_name(name) in ("ltc", "stc", "lrc", "lrcu"):
         options.setdefault("backend", "reference")
     if base_name(name) == "cfc":
@@ -89,7 +103,7 @@ def make_cell(name: str, input_size: int = 3, hidden_size: int = 4, **options: A
         return lrcnet.MixedMemoryCell(make_cell(MEMORY[name], input_size, hidden_size, **options))
     if name == WIRED_CFC:
         return lrcnet.WiredCfCCell(input_size, **{"dtype": torch.float64, "wiring": _wire(hidden_size), **options})
-    options = {"dtype": torch.float64, **EXTRA.get(name, {}), **options}
+    options = {"dtype": torch.float64, **extra_options(name, hidden_size), **options}
     if base_name(name) == "cfc":
         options.setdefault("backbone_units", 6)
     return lrcnet.CELLS[base_name(name)](input_size, hidden_size, **options)

@@ -36,7 +36,7 @@ HOW = ["missing", "too small", "transposed", "another type", "elsewhere"]
 
 
 def test_the_table_has_a_row_for_every_field_in_order() -> None:
-    assert tuple(LETTERS) == Circuit._fields
+    assert (*LETTERS, "mask") == Circuit._fields
     assert Circuit._fields[: len(STEP_LETTERS)] == STEP_LETTERS
     options = {"bias", "input_map", "output_map"}
     assert {letter.option for letter in LETTERS.values()} - {None} == options
@@ -50,9 +50,9 @@ def test_the_registered_schema_is_made_from_the_table() -> None:
     schema = torch.ops.lrcnet.scan.default._schema
     types = {"Optional[Tensor]": "Tensor?"}
     registered = [(one.name, types.get(str(one.type), str(one.type))) for one in schema.arguments]
-    assert registered == [*tensors, *numbers, ("keep", "bool")]
+    assert registered == [*tensors, *numbers, ("keep", "bool"), ("mask", "Tensor?")]
     backward = [one.name for one in torch.ops.lrcnet.scan_backward.default._schema.arguments]
-    rest = ["states", "saved", "want_x", "want_dt"]
+    rest = ["states", "saved", "want_x", "want_dt", "mask"]
     assert backward == ["grad", *(name for name, _ in (*tensors, *numbers)), *rest]
     assert len(torch.ops.lrcnet.scan_backward.default._schema.returns) == len(tensors)
 

@@ -25,6 +25,7 @@ from lrcnet.liquid import ELASTANCES, PARAMETRISATIONS, Elastance, Parametrisati
 from lrcnet.options import BackendChoice, CfCOptions, GatedOptions, LiquidOptions, NegativeDt, ODEOptions
 from lrcnet.recurrent_layer import keyword_only
 from lrcnet.solvers import FIELD_SOLVERS, SOLVERS, DormandPrince, ExplicitRungeKutta, FieldSolverName, SolverName
+from lrcnet.wirings import Wiring
 
 ROOT = Path(__file__).parent.parent
 NAMES = list(lrcnet.LAYERS)
@@ -99,7 +100,8 @@ def good_values(annotation: Any) -> list[str]:
         return [repr(value) for value in get_args(annotation)]
     if get_origin(annotation) in (Union, types.UnionType):
         return [value for part in get_args(annotation) for value in good_values(part)]
-    return {float: ["2.5", "2"], int: ["2"], bool: ["True"], types.NoneType: ["None"]}[annotation]
+    by_type = {float: ["2.5", "2"], int: ["2"], bool: ["True"], types.NoneType: ["None"], Wiring: ["AutoNCP(5, 1)"]}
+    return by_type[annotation]
 
 
 def good_calls() -> Iterator[str]:
@@ -108,6 +110,7 @@ def good_calls() -> Iterator[str]:
         yield f"{kind}(3, 5, 2, True, False, 0.1, True, 'cpu', torch.float64)"
         for option, annotation in options_of(name).items():
             yield from (f"{kind}(3, 5, batch_first=True, {option}={value})" for value in good_values(annotation))
+    yield "lrcnet.LRCU(3, wiring=AutoNCP(5, 1))"
     yield "lrcnet.LAYERS['lrcu'](3, 5, num_layers=2).step(torch.ones(2, 3))"
     yield "lrcnet.CELLS['lrcu'](3, 5).reset_parameters()"
     yield "lrcnet.LRCField(2, elastance='none', saturated=False, constraint='softplus')"
@@ -134,7 +137,8 @@ def bad_calls() -> Iterator[str]:
 def program(tmp_path: Path) -> Path:
     """Write a program of good calls followed by bad calls, one per line."""
     file = tmp_path / "calls.py"
-    file.write_text("\n".join(["import torch", "import lrcnet", *good_calls(), *bad_calls(), ""]))
+    imports = ["import torch", "import lrcnet", "from lrcnet.wirings import AutoNCP"]
+    file.write_text("\n".join([*imports, *good_calls(), *bad_calls(), ""]))
     return file
 
 

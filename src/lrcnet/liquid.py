@@ -18,6 +18,7 @@ from lrcnet.circuit import ELASTANCES, LETTERS, SYNAPTIC_LETTERS, Circuit, Elast
 from lrcnet.constraints import CONSTRAINTS, Constrained, nonnegative, raw_from_value
 from lrcnet.errors import one_of, positive_size
 from lrcnet.initial_values import INITS, Draw, wire_values
+from lrcnet.masks import apply_mask, check_saved_mask, count_units, read_mask
 from lrcnet.reversal import with_reversal_potentials, without_reversal_potentials
 from lrcnet.tracing import compiling
 from lrcnet.units import convert_units
@@ -159,42 +160,6 @@ def centre_of(a: Tensor, b: Tensor) -> Tensor:
     return torch.where(flat, torch.zeros_like(b), -b / torch.where(flat, torch.ones_like(a), a))
 
 
-def count_units(hidden_size: int | None, wiring: object) -> int:
-    """Return the number of units that hidden_size, a wiring or both say.
-
-    Raises:
-        TypeError: if neither is given, or the wiring is none.
-        ValueError: if they disagree.
-    """
-    if wiring is None:
-        if hidden_size is None:
-            raise TypeError("hidden_size must be given without a wiring, but is missing; pass the number of units")
-        return positive_size("hidden_size", hidden_size)
-    if not isinstance(wiring, Wiring):
-        raise TypeError(f"wiring must be one of lrcnet.wirings, but is a {type(wiring).__name__}; make one of these")
-    if hidden_size is not None and hidden_size != wiring.units:
-        raise ValueError(
-            f"hidden_size must equal the units of the wiring, {wiring.units}, but is {hidden_size}; leave it out"
-        )
-    return wiring.units
-
-
-def _wire(name: str, value: Tensor, mask: Tensor) -> Tensor:
-    """Return the values (J, m) of a letter with 0 where a synapse is missing; a and b may have others there.
-
-    Raises:
-        ValueError: if another letter has a value other than 0 there.
-    """
-    extra = (value != 0) & ~mask
-    if name not in ("a", "b") and bool(extra.any()):
-        j, i = (int(v) for v in extra.nonzero()[0])
-        raise ValueError(
-            f"{name} must be 0 where the wiring has no synapse, but {name}[{j}, {i}] = {value[j, i].item():g}; set it "
-            "to 0, or use a wiring with this synapse"
-        )
-    return torch.where(mask, value, 0.0)
-
-
 class LiquidParameters(Constrained):
     """The learnable tensors behind a `Circuit`.
 
@@ -307,7 +272,7 @@ class LiquidParameters(Constrained):
     def values(self) -> Circuit:
         """Return the circuit as differentiable tensors, constraints applied: the values that forward computes with."""
         a, b = self.slopes_and_offsets()
-        return Circuit(a, b, *[self.letter(name) for name in _LETTERS_AFTER_B], mask=self.mask)
+        return Circuit._make([a, b, *[self.letter(name) for name in _LETTERS_AFTER_B], self.mask])
 
     def letter(self, name: str) -> Any:
         """Return one letter, constraints, unit and mask applied; None if this network does not have it.
@@ -346,8 +311,8 @@ class LiquidParameters(Constrained):
         mask = self._buffers["mask"]
         if scaled or self.parametrisation == "ab":
             letters = [stored[name] for name in LETTERS] if compiling() else _all_letters(stored)
-            return Circuit(*letters, mask)
-        return Circuit(*self.slopes_and_offsets(), *[stored[name] for name in _LETTERS_AFTER_B], mask=mask)
+            return Circuit._make([*letters, mask])
+        return Circuit._make([*self.slopes_and_offsets(), *[stored[name] for name in _LETTERS_AFTER_B], mask])
 
     @torch.no_grad()
     def circuit(self, *, reversal_potentials: bool = False) -> dict[str, Tensor | None]:
@@ -380,7 +345,7 @@ class LiquidParameters(Constrained):
                 f"{', '.join(sorted(given)) or 'nothing'}; leave out the others or set them to None"
             )
         like = getattr(self, self._names["a"])
-        mask = self._read_mask()
+        mask = read_mask(self.wiring, self.mask)
         new: dict[str, Tensor] = {}
         for name, value in given.items():
             value = torch.as_tensor(value).detach().to(device=like.device, dtype=like.dtype)
@@ -390,7 +355,7 @@ class LiquidParameters(Constrained):
                     f"{self.hidden_size} states first, then the {self.input_size} inputs"
                 )
             if mask is not None and name in SYNAPTIC_LETTERS:
-                value = _wire(name, value, mask)
+                value = apply_mask(name, value, mask)
             if LETTERS[name].nonnegative:
                 if bool((value < 0).any()):
                     raise ValueError(
@@ -408,25 +373,13 @@ class LiquidParameters(Constrained):
             # Here, because after to_empty() they are as arbitrary as the parameters.
             self.units.copy_(self.units.new_tensor(list(self._own_units().values())))
 
-    def _read_mask(self) -> Tensor | None:
-        """Return the mask of the wiring; the buffer may be empty memory, as to_empty() leaves it."""
-        if self.mask is None or self.wiring is None:
-            return None
-        return torch.as_tensor(self.wiring.polarities() != 0, device=self.mask.device)
-
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
         """Load values in any units, converted to this network's own; its `units` do not change."""
         scaled, error_messages = self.parametrisation == "scaled", rest[-1]
-        own, given = self._read_mask(), state_dict.get(f"{prefix}mask")
-        if own is not None and given is not None and not given.is_meta:
-            if given.shape != own.shape or not torch.equal(given.to(own), own):
-                error_messages.append(
-                    f"{prefix}mask must be that of this network's wiring, but the state dict has other synapses; build "
-                    "the network with the wiring that was saved"
-                )
-                return
-            # A network that is empty memory until now gets its mask as well.
-            state_dict[f"{prefix}mask"] = own.to(given.device)
+        refusal = check_saved_mask(state_dict, f"{prefix}mask", read_mask(self.wiring, self.mask))
+        if refusal is not None:
+            error_messages.append(refusal)
+            return
         try:
             convert_units(state_dict, prefix, self._names, self._own_units(), has_entry=scaled)
         except ValueError as error:

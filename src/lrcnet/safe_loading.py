@@ -22,8 +22,9 @@ def safe_globals() -> list[type[nn.Module] | type[Wiring]]:
     """Return the classes to allow when torch.load reads a whole model with weights_only=True.
 
     These are all modules and wirings of this library, and the modules of torch.nn, which a model usually has beside
-    them. Classes of your own have to be added. Nothing is registered: the list is for torch.serialization.safe_globals, which allows it
-    within a block, or for torch.serialization.add_safe_globals, which allows it for the rest of the process.
+    them. Classes of your own have to be added. Nothing is registered: the list is for
+    torch.serialization.safe_globals, which allows it within a block, or for torch.serialization.add_safe_globals, which
+    allows it for the rest of the process.
 
     >>> import io
     >>> file = io.BytesIO()

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from lrcnet.continuous_layer import ContinuousLayer
-from lrcnet.liquid import count_units
+from lrcnet.masks import count_units
 from lrcnet.wirings import Wiring
 
 

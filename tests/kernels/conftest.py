@@ -34,7 +34,7 @@ def circuit_and_switches(
     letters = {name: rest.pop(name) for name in STEP_LETTERS}
     if rest.get("scaled"):
         letters |= {name: value / LETTERS[name].unit for name, value in letters.items() if value is not None}
-    circuit = Circuit(**letters)
+    circuit = Circuit(**letters, mask=rest.pop("mask", None))
     return circuit, Switches(batch_first=batch_first, check_dt=negative_dt == "error", **rest)
 
 

@@ -86,7 +86,7 @@ def main(arguments: list[str]) -> int:
                 # This tree's own sources, whichever tree the package was installed from.
                 "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "src")]),
             }
-            tests = [f"tests/kernels/test_{name}.py" for name in ("values", "operator", "backend")]
+            tests = [f"tests/kernels/test_{name}.py" for name in ("values", "operator", "backend", "wired")]
             skip = "not compiles and not exports and not fork and not opcheck"
             command = [
                 sys.executable,

@@ -62,8 +62,12 @@ def states(
     batch_first: bool,
     negative_dt: str = "error",
     scaled: bool = False,
+    mask: Tensor | None = None,
 ) -> Tensor:
     """The states that a backend must return; it must not matter whether it got the letters in their units."""
+    if mask is not None:
+        a, b, g, k = (torch.where(mask, letter, 0.0) for letter in (a, b, g, k))
+        o = None if o is None else torch.where(mask, o, 0.0)
     if batch_first:
         x = x.transpose(0, 1)
         dt = dt.transpose(0, 1) if isinstance(dt, Tensor) and dt.dim() == 2 else dt

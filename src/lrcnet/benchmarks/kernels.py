@@ -1,12 +1,14 @@
 """Training steps of the fused kernel against torch.nn.LSTM, the plain loop, ncps and the time of its sigmoids alone."""
 
 import importlib.util
+from typing import Any
 
 import torch
 
 import lrcnet
 from lrcnet.benchmarks.measure import Measurement, best_in_turn, training_step
 from lrcnet.kernels import native
+from lrcnet.wirings import AutoNCP, Random
 
 # Name, batch, time, inputs, units, units of the LSTM, whether x needs a gradient, largest allowed time over that of the
 # LSTM, smallest allowed speed-up over the plain loop.
@@ -21,7 +23,7 @@ CHUNK = 2048
 
 
 def measure() -> list[Measurement]:
-    return [*_shapes(), *_ncps(), _sigmoid_limit(), *_alternation(), *_mgu()]
+    return [*_shapes(), *_wired(), *_ncps(), _sigmoid_limit(), *_alternation(), *_mgu()]
 
 
 def _shapes() -> list[Measurement]:
@@ -44,21 +46,49 @@ def _shapes() -> list[Measurement]:
     return measurements
 
 
+def _wired() -> list[Measurement]:
+    """Compare layers with missing synapses with the dense layer of the same size."""
+    units = inputs = 64
+    wirings = {
+        "a quarter of the synapses": Random(units, sparsity_level=0.75),
+        "half of the synapses": Random(units, sparsity_level=0.5),
+        "nine tenths of the synapses": Random(units, sparsity_level=0.1),
+        "AutoNCP(64, 8)": AutoNCP(units, 8),
+    }
+    measurements = []
+    for batch, steps in ((64, 100), (1, 100)):
+        x = torch.rand(batch, steps, inputs)
+        layers = [lrcnet.LRCU(inputs, units, batch_first=True, backend="fused")]
+        layers += [lrcnet.LRCU(inputs, wiring=w, batch_first=True, backend="fused") for w in wirings.values()]
+        dense, *times = best_in_turn(*(training_step(layer, x) for layer in layers))
+        for name, ours in zip(wirings, times, strict=True):
+            what = f"LRCU-S {units}, {name} ({batch}, {steps}, {inputs}), forward + backward"
+            # Twice as fast with a quarter of the synapses, and never slower.
+            least = 2.0 if batch > 1 and name.startswith("a quarter") else 1.0
+            measurements.append(
+                Measurement(what, ours * 1e3, "ms", "all synapses", dense * 1e3, dense / ours, least, at_least=True)
+            )
+    return measurements
+
+
 def _ncps() -> list[Measurement]:
     if importlib.util.find_spec("ncps") is None:
         return []
     from ncps.torch import LTC
+    from ncps.wirings import AutoNCP as TheirAutoNCP
 
     measurements = []
-    for batch, steps, inputs in ((32, 32, 64), (128, 32, 7)):
+    options: dict[str, Any] = {"batch_first": True, "backend": "fused"}
+    for batch, steps, inputs, wired in ((32, 32, 64, False), (128, 32, 7, False), (32, 32, 64, True)):
         x = torch.rand(batch, steps, inputs)
-        ltc = lrcnet.LTC(inputs, 64, batch_first=True, backend="fused")
-        lrcu = lrcnet.LRCU(inputs, 64, batch_first=True, backend="fused")
-        theirs, a, b = best_in_turn(
-            *(training_step(layer, x) for layer in (LTC(inputs, 64, batch_first=True), ltc, lrcu)), repeats=4, rounds=2
-        )
+        ours_wired = AutoNCP(64, 8) if wired else None
+        ltc = lrcnet.LTC(inputs, 64, wiring=ours_wired, **options)
+        lrcu = lrcnet.LRCU(inputs, 64, wiring=ours_wired, **options)
+        their_ltc = LTC(inputs, TheirAutoNCP(64, 8) if wired else 64, batch_first=True)
+        theirs, a, b = best_in_turn(*(training_step(layer, x) for layer in (their_ltc, ltc, lrcu)), repeats=4, rounds=2)
+        kind = ", AutoNCP(64, 8)" if wired else ""
         for name, ours, least in (("LTC 64, hybrid 6", a, 8.0), ("LRCU-S 64", b, 40.0)):
-            what = f"{name} ({batch}, {steps}, {inputs}), forward + backward"
+            what = f"{name}{kind} ({batch}, {steps}, {inputs}), forward + backward"
             measurements.append(
                 Measurement(what, ours * 1e3, "ms", "ncps LTC", theirs * 1e3, theirs / ours, least, at_least=True)
             )

@@ -15,7 +15,7 @@ from lrcnet.cells.base import NEGATIVE_DT, Cell, GatesByName
 from lrcnet.cells.cfc import CfCCell
 from lrcnet.cells.cfc_equation import GATED_HEADS, MODES, Weights
 from lrcnet.errors import one_of, positive_size
-from lrcnet.liquid import count_units
+from lrcnet.masks import count_units
 from lrcnet.wirings import Wiring
 
 

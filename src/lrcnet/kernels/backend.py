@@ -5,7 +5,8 @@
     dh/dt = eps(w) (-F(f) h + U(u) e_l),  y = [h, input_scale x + input_shift]
 
 A backend constrains by itself: values of g, g_l and k_eps below 0 count as 0, and their gradient passes if a descent
-step would raise them. If `switches.scaled`, it multiplies each letter by its unit in `lrcnet.circuit.LETTERS` first. It
+step would raise them. If `switches.scaled`, it multiplies each letter by its unit in `lrcnet.circuit.LETTERS` first. If
+the circuit has a mask, a, b, g, k and o of a missing synapse count as 0 and get a gradient of 0, whatever they hold. It
 ignores the output map. The plain loop of `lrcnet.cells` is the specification; a backend's
 error against float64 truth is at most twice the plain float32 loop's, three times for gradients.
 

@@ -94,8 +94,8 @@ class Wiring:
         if self.input_dim is not None:
             if self.input_dim != input_size:
                 raise ValueError(
-                    f"this wiring was built for {self.input_dim} inputs, but there are {input_size}; make a new one, or "
-                    "pass one that is not built yet"
+                    f"this wiring was built for {self.input_dim} inputs, but there are {input_size}; make a new one, "
+                    "or pass one that is not built yet"
                 )
             return
         self.set_input_dim(input_size)

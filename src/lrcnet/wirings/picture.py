@@ -92,8 +92,10 @@ def _arrange(wiring: Wiring) -> list[Column]:
         neurons = wiring.get_neurons_of_layer(number)
         kinds = [wiring.get_type_of_neuron(neuron) for neuron in neurons]
         # A wiring without layers still has motor neurons and others.
-        for kind in sorted(set(kinds), key=list(NEURON_COLOURS).index):
-            columns.append(Column(kind, [n for n, own in zip(neurons, kinds, strict=True) if own == kind]))
+        columns += [
+            Column(kind, [neuron for neuron, own in zip(neurons, kinds, strict=True) if own == kind])
+            for kind in sorted(set(kinds), key=list(NEURON_COLOURS).index)
+        ]
     heights = {neuron: i / max(1, len(columns[0].neurons) - 1) for i, neuron in enumerate(columns[0].neurons)}
     polarities = wiring.polarities()
     for column in columns[1:]:
@@ -132,9 +134,7 @@ def _read_edges(wiring: Wiring, layer: Any) -> list[Edge]:
 def _read_strengths(layer: Any, shape: tuple[int, ...]) -> Points:
     """Return k * e_l (J, m) of a layer or cell."""
     if not hasattr(layer, "circuit"):
-        raise TypeError(
-            f"layer must be a liquid layer or cell, but is a {type(layer).__name__}; pass one with a circuit"
-        )
+        raise TypeError(f"layer must be a liquid layer or cell, but is a {type(layer).__name__}; pass one of these")
     circuit: Mapping[str, Any] = layer.circuit()
     strengths = (circuit["k"] * circuit["e_l"]).cpu().double().numpy()
     if strengths.shape != shape:

@@ -342,9 +342,16 @@ struct Backward {
   // Clears the gradients of a, b, g, k, o, or those of missing synapses alone.
   void clear_synapses(bool all) const {
     const Letters<void*>& to = gradients.letters;
-    for (void* letter : {to.a, to.b, to.g, to.k, to.o})
-      for (index_t at = 0; letter && at < (sizes.m + sizes.n) * sizes.m; ++at)
-        if (all || !problem.mask[at]) static_cast<T*>(letter)[at] = T(0);
+    const index_t count = (sizes.m + sizes.n) * sizes.m;
+    const unsigned char* mask = problem.mask;
+    for (void* letter : {to.a, to.b, to.g, to.k, to.o}) {
+      if (!letter) continue;
+      T* values = static_cast<T*>(letter);
+      if (all)
+        std::memset(letter, 0, static_cast<std::size_t>(count) * sizeof(T));
+      else
+        for (index_t at = 0; at < count; ++at) values[at] = mask[at] ? values[at] : T(0);
+    }
   }
 
   void write_gradients() const {

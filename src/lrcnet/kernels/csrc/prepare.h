@@ -155,8 +155,7 @@ struct Prepared {
     for (index_t j = 0; j < sizes.m + sizes.n; ++j) {
       T* row = o + j * sizes.m_padded;
       copy_padded(row, weights + j * sizes.m, units.o, sizes.m, sizes.m_padded, T(0));
-      for (index_t i = 0; problem.mask && i < sizes.m; ++i)
-        if (!problem.mask[j * sizes.m + i]) row[i] = T(0);
+      for (index_t i = 0; problem.mask && i < sizes.m; ++i) row[i] = problem.mask[j * sizes.m + i] ? row[i] : T(0);
     }
     if (!backward) return;
     for (index_t i = 0; i < sizes.m; ++i) {

@@ -128,7 +128,10 @@ template <class T>
 LRCNET_INLINE IVec<T> load_mask(const unsigned char* from, index_t count) {
   typedef signed char Bytes __attribute__((vector_size(kLanes<T>)));
   Bytes bytes = {};
-  std::memcpy(&bytes, from, static_cast<std::size_t>(count < kLanes<T> ? count : kLanes<T>));
+  if (count >= kLanes<T>)
+    std::memcpy(&bytes, from, sizeof bytes);
+  else
+    std::memcpy(&bytes, from, static_cast<std::size_t>(count));
   return -__builtin_convertvector(bytes, IVec<T>);
 }
 

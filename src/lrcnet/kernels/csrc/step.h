@@ -28,21 +28,30 @@ struct StepUnits {
         shift(static_cast<T>(of.input_shift)) {}
 };
 
-// Whether a row of the mask has a synapse to one of `count` units.
-LRCNET_INLINE bool any_synapse(const unsigned char* mask, index_t count) {
-  unsigned char any = 0;
-  for (index_t i = 0; i < count; ++i) any |= mask[i];
+// Whether a row of the mask has a synapse to one of the next N vectors of units; only the first `here` of these exist.
+template <class T, int N>
+LRCNET_INLINE bool any_synapse(const unsigned char* mask, index_t here) {
+  constexpr index_t kBytes = N * kLanes<T>, kWord = kBytes < 8 ? kBytes : 8;
+  std::uint64_t any = 0;
+  if (here >= kBytes)
+    for (index_t i = 0; i < kBytes; i += kWord) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, mask + i, kWord);
+      any |= word;
+    }
+  else
+    for (index_t i = 0; i < here; ++i) any |= mask[i];
   return any != 0;
 }
 
 // Adds rows [first, first + count) of a, b, g, k, o to N vectors of f, u, w, from unit i on; `here` units remain from
 // there. f is counted in the unit of g, u in that of k, w in that of o.
-template <class T, int N, bool Elastic>
+template <class T, int N, bool Elastic, bool Wired>
 LRCNET_INLINE void add_rows(const Problem& problem, const StepUnits<T>& units, index_t first, index_t count, const T* y,
                             index_t i, index_t here, T* f, T* u, T* w) {
   constexpr index_t W = kLanes<T>;
   const index_t m = problem.m, at = first * m + i;
-  const unsigned char* mask = problem.mask ? problem.mask + at : nullptr;
+  const unsigned char* mask = Wired ? problem.mask + at : nullptr;
   const T *a = static_cast<const T*>(problem.letters.a) + at, *b = static_cast<const T*>(problem.letters.b) + at,
           *g = static_cast<const T*>(problem.letters.g) + at, *k = static_cast<const T*>(problem.letters.k) + at,
           *o = Elastic ? static_cast<const T*>(problem.letters.o) + at : nullptr;
@@ -51,37 +60,37 @@ LRCNET_INLINE void add_rows(const Problem& problem, const StepUnits<T>& units, i
   // Only the last vector of a row can be partial, and it comes alone.
   const auto take = [here](const T* from) { return N == 1 ? load_part(from, here) : load(from); };
   for (index_t j = 0; j < count; ++j) {
-    if (mask && !any_synapse(mask + j * m, here < N * W ? here : N * W)) continue;
+    if (Wired && !any_synapse<T, N>(mask + j * m, here)) continue;
     const T yj = y[j], y_over_b = yj * units.a_over_b;
     Vec<T> s[N];
     for (int v = 0; v < N; ++v) s[v] = take(a + j * m + v * W) * -y_over_b - take(b + j * m + v * W);
     sigmoid_of_minus<T, true, N>(s, units.b);
     for (int v = 0; v < N; ++v) {
       const index_t next = j * m + v * W;
-      Vec<T> gv = take(g + next), kv = take(k + next), ov = Elastic ? take(o + next) : Vec<T>{};
-      if (mask) {
-        const IVec<T> exists = load_mask<T>(mask + next, here - v * W);
-        gv = masked<T>(gv, exists), kv = masked<T>(kv, exists), ov = masked<T>(ov, exists);
-      }
-      f_sum[v] += (gv < T(0) ? Vec<T>{} : gv) * s[v];
-      u_sum[v] += kv * s[v];
-      if (Elastic) w_sum[v] += ov * yj;
+      // After the product: whatever a missing synapse holds, a NaN included, must not come through.
+      const IVec<T> exists = Wired ? load_mask<T>(mask + next, here - v * W) : IVec<T>{};
+      const auto only = [exists](Vec<T> product) { return Wired ? masked<T>(product, exists) : product; };
+      const Vec<T> gv = take(g + next);
+      f_sum[v] += only((gv < T(0) ? Vec<T>{} : gv) * s[v]);
+      u_sum[v] += only(take(k + next) * s[v]);
+      if (Elastic) w_sum[v] += only(take(o + next) * yj);
     }
   }
   for (int v = 0; v < N; ++v) store(f + v * W, f_sum[v]), store(u + v * W, u_sum[v]), store(w + v * W, w_sum[v]);
 }
 
-template <class T, bool Elastic>
+template <class T, bool Elastic, bool Wired>
 void add_all_rows(const Problem& problem, const StepUnits<T>& units, index_t first, index_t count, const T* y, T* f,
                   T* u, T* w) {
   constexpr index_t W = kLanes<T>;
   index_t i = 0;
-  for (; i + 4 * W <= problem.m; i += 4 * W)
-    add_rows<T, 4, Elastic>(problem, units, first, count, y, i, problem.m - i, f + i, u + i, w + i);
+  // With a wiring, fewer units at a time, so that more rows have no synapse to any of them.
+  for (; !Wired && i + 4 * W <= problem.m; i += 4 * W)
+    add_rows<T, 4, Elastic, Wired>(problem, units, first, count, y, i, problem.m - i, f + i, u + i, w + i);
   for (; i + 2 * W <= problem.m; i += 2 * W)
-    add_rows<T, 2, Elastic>(problem, units, first, count, y, i, problem.m - i, f + i, u + i, w + i);
+    add_rows<T, 2, Elastic, Wired>(problem, units, first, count, y, i, problem.m - i, f + i, u + i, w + i);
   for (; i < problem.m; i += W)
-    add_rows<T, 1, Elastic>(problem, units, first, count, y, i, problem.m - i, f + i, u + i, w + i);
+    add_rows<T, 1, Elastic, Wired>(problem, units, first, count, y, i, problem.m - i, f + i, u + i, w + i);
 }
 
 // The unit letters of the vector of units that starts at i, times their units and constrained.
@@ -106,9 +115,11 @@ void step_batch(const Problem& problem, const T* h, T* out, T* scratch) {
   const T *scale = static_cast<const T*>(problem.letters.input_scale),
           *shift = static_cast<const T*>(problem.letters.input_shift);
   const StepUnits<T> units(*problem.units);
+  const bool elastic = problem.elastance != kNone;
+  const auto add_some = problem.mask ? (elastic ? add_all_rows<T, true, true> : add_all_rows<T, false, true>)
+                                     : (elastic ? add_all_rows<T, true, false> : add_all_rows<T, false, false>);
   const auto add = [&](index_t first, index_t count, const T* from, T* to) {
-    (problem.elastance == kNone ? add_all_rows<T, false> : add_all_rows<T, true>)(
-        problem, units, first, count, from, to, to + m_padded, to + 2 * m_padded);
+    add_some(problem, units, first, count, from, to, to + m_padded, to + 2 * m_padded);
   };
   for (index_t b = 0; b < problem.B; ++b) {
     const T* x = static_cast<const T*>(problem.x) + b * problem.x_batch;
