@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence
 
-from lrcnet.cells.base import ODECell, read_number
+from lrcnet.cells.base import ODECell
+from lrcnet.cells.checks import read_number
 from lrcnet.errors import FirstGapWarning, StabilityWarning, check_flag, describe_kind
 from lrcnet.recurrent_layer import RecurrentLayer, keyword_only
 from lrcnet.sequence import Sequences

@@ -341,8 +341,7 @@ class LiquidParameters(Constrained):
             ValueError: for a missing, unknown or superfluous letter, a wrong shape, NaN, a negative g, g_l or k_eps, or
                 a value other than 0 of g, k or o where the wiring has no synapse. Nothing is changed then.
         """
-        n, m = self.input_size, self.hidden_size
-        expected = {name: LETTERS[name].shape(n, m) for name in self._present()}
+        expected = {name: LETTERS[name].shape(self.input_size, self.hidden_size) for name in self._present()}
         circuit = without_reversal_potentials(circuit)
         given = {name: value for name, value in circuit.items() if value is not None}
         if given.keys() != expected.keys():

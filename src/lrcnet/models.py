@@ -265,9 +265,8 @@ class Classifier(SequenceModel):
             output, new = self._step_layer(x, state, dt)
             return self._read_out(output), new
         output, new = self._step_layer(x, None if state is None else state.layer, dt)
-        if state is None:
-            pooled, count = output, output.new_ones(())
-        else:
+        pooled, count = output, output.new_ones(())
+        if state is not None:
             pooled = torch.maximum(state.pooled, output) if self.pooling == "max" else state.pooled + output
             count = state.readings + 1
         answer = self._read_out(pooled if self.pooling == "max" else pooled / count)
@@ -282,8 +281,7 @@ class Classifier(SequenceModel):
             last = output[:, -1] if lengths is None else output[torch.arange(len(output)), lengths - 1]
             if not getattr(self.layer, "bidirectional", False):
                 return last
-            # The reverse direction has read everything when it arrives at the first reading.
-            half = output.shape[-1] // 2
+            half = output.shape[-1] // 2  # the reverse direction has read everything at the first reading
             return torch.cat([last[:, :half], output[:, 0, half:]], -1)
         if lengths is None:
             return output.mean(1) if self.pooling == "mean" else output.amax(1)

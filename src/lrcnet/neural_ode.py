@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from lrcnet.cells import LRCCell, LTCCell, STCCell
-from lrcnet.cells.base import read_number
+from lrcnet.cells.checks import read_number
 from lrcnet.constraints import Constraint
 from lrcnet.errors import DivergenceError, check_flag, check_kind, describe_kind, one_of, positive_size
 from lrcnet.initial_values import Init

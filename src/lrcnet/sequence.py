@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
-from lrcnet.cells.base import check_gaps, check_like, check_number, describe_state
+from lrcnet.cells.checks import check_gaps, check_like, check_number, describe_state
 
 Dt = float | Tensor | PackedSequence | None
 Given = TypeVar("Given")

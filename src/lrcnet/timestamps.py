@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from lrcnet.cells.base import read_number
+from lrcnet.cells.checks import read_number
 
 TimeUnit = Literal["seconds", "minutes", "hours", "days"]
 UNITS: dict[str, int] = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86400}

@@ -1,28 +1,19 @@
 """The contract of a recurrent cell, and the part that every cell that is an ODE shares."""
 
 import math
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from numbers import Real
 from threading import get_ident
 from typing import Any, ClassVar, final
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lrcnet.errors import (
-    DivergenceWarning,
-    describe_bad_dt,
-    describe_divergence,
-    find_bad_dt,
-    one_of,
-    positive_size,
-)
+from lrcnet.cells.checks import check_gaps, check_like, check_number, describe_state, warn_if_diverged
+from lrcnet.errors import one_of, positive_size
 from lrcnet.solvers import SOLVERS, ExplicitRungeKutta, advance
-from lrcnet.tracing import Unscriptable, is_unknown, scan_operator, values_are_readable
+from lrcnet.tracing import Unscriptable, is_unknown, scan_operator
 
 NEGATIVE_DT = ("error", "clamp", "allow")
 
@@ -344,65 +335,3 @@ class ODECell(Cell):
 def states_before(h: Tensor, states: Tensor) -> Tensor:
     """Return the states (T, B, m) that the steps start with: h (B, m), then all but the last."""
     return torch.cat([h.unsqueeze(0), states[:-1]]) if len(states) else states
-
-
-def describe_state(what: str, shape: tuple[int, ...], given: object) -> str:
-    """Return the sentence for a state that is no tensor, such as an LSTM's pair (h, c)."""
-    pair = "; there is no cell state c, pass h alone" if isinstance(given, tuple | list) else ""
-    return f"{what} must be a tensor of shape {shape}, but is a {type(given).__name__}{pair}"
-
-
-def check_like(owner: str, what: str, given: Tensor, like: Tensor) -> None:
-    """Raise unless a tensor has the dtype and device that a module computes in."""
-    if given.dtype != like.dtype:
-        raise ValueError(
-            f"{owner} computes in {like.dtype}, but {what} is {given.dtype}; convert one of them, e.g. "
-            f"{what}.to({like.dtype})"
-        )
-    if given.device != like.device:
-        raise ValueError(f"{owner} is on {like.device}, but {what} is on {given.device}; move one of them")
-
-
-def read_number(given: object) -> float | None:
-    """Return a number of Python or NumPy, a 0-dimensional array too, as a float; None for anything else."""
-    if isinstance(given, np.ndarray) and given.ndim == 0:
-        given = given.item()
-    # NumPy registers its scalars as Real.
-    return float(given) if isinstance(given, Real) and not isinstance(given, bool) else None
-
-
-def check_number(what: str, given: object, negative: str) -> float:
-    """Return a dt given as one number, with the rule for negative values applied."""
-    number = read_number(given)
-    if number is None:
-        raise TypeError(f"{what} must be None, a number or a tensor, but is {given!r}; pass one of these")
-    if not math.isfinite(number):
-        raise ValueError(f"{what} must be finite, but is {given}; pass the elapsed time before the input")
-    if number < 0 and negative == "error":
-        raise ValueError(describe_bad_dt("", number))
-    return max(number, 0.0) if negative == "clamp" else number
-
-
-def check_gaps(dt: Tensor, negative: str) -> Tensor:
-    """Return a dt tensor, (T, B) or (B,), with the rule for negative values applied.
-
-    Raises:
-        ValueError: for a NaN, or for a negative value if that is the rule; the message names the first one.
-    """
-    if values_are_readable(dt) and not (dt >= 0).all():
-        for index in find_bad_dt(dt, negative == "error").nonzero().tolist():
-            names = ("t", "sample") if len(index) == 2 else ("sample",) * len(index)
-            place = ", ".join(f"{name}={i}" for name, i in zip(names, index, strict=True))
-            raise ValueError(describe_bad_dt(f"[{place}]" if place else "", dt[tuple(index)].item()))
-    return dt.clamp(min=0) if negative == "clamp" else dt
-
-
-def warn_if_diverged(x: Tensor, start: Tensor, dt: float | Tensor, states: Tensor) -> None:
-    """Warn, naming step and sample, if finite inputs led to a state (T, B, m) that is not finite."""
-    # A state that has left the finite numbers does not come back, so the last one is checked first.
-    if not values_are_readable(states) or bool(states[-1].isfinite().all()):
-        return
-    given = [x, start, dt] if isinstance(dt, Tensor) else [x, start]
-    if all(bool(tensor.isfinite().all()) for tensor in given):
-        t, sample, _ = (int(i) for i in (~states.isfinite()).nonzero()[0])
-        warnings.warn(describe_divergence(t, sample), DivergenceWarning, stacklevel=2)

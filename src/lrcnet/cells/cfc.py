@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from lrcnet.cells import cfc_sequence
-from lrcnet.cells.base import NEGATIVE_DT, Cell, GatesByName, read_number, states_before, warn_if_diverged
+from lrcnet.cells.base import NEGATIVE_DT, Cell, GatesByName, states_before
 from lrcnet.cells.cfc_equation import (
     ACTIVATIONS,
     GATED_HEADS,
@@ -19,6 +19,7 @@ from lrcnet.cells.cfc_equation import (
     next_state,
     time_gate,
 )
+from lrcnet.cells.checks import read_number, warn_if_diverged
 from lrcnet.cells.gated_sequence import serves
 from lrcnet.errors import one_of, positive_size
 

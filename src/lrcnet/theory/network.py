@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
-from lrcnet.cells.base import Cell, read_number
+from lrcnet.cells.base import Cell
+from lrcnet.cells.checks import read_number
 from lrcnet.cells.liquid import LiquidCell
 from lrcnet.continuous_layer import ContinuousLayer
 from lrcnet.errors import positive_size
