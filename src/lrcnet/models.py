@@ -104,8 +104,7 @@ class SequenceModel(Saveable, nn.Module):
         swap = not batch_first and isinstance(ready, Tensor)
         ready = ready.transpose(0, 1) if swap and isinstance(ready, Tensor) else ready
         step = self._scale_dt(dt)
-        if isinstance(step, Tensor) and step.dim() == 2 and not batch_first:
-            step = step.transpose(0, 1)
+        step = step.transpose(0, 1) if isinstance(step, Tensor) and step.dim() == 2 and not batch_first else step
         # torch's own layers take no dt.
         output, state = self.layer(ready) if step is None else self.layer(ready, dt=step)
         return output.transpose(0, 1) if swap else output, state
