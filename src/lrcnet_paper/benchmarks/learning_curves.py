@@ -30,7 +30,7 @@ def draw(results: dict[archive.Training, float], path: Path) -> None:
         layer: [statistics.fmean(curve[layer][i] for curve in curves.values()) for i in range(len(archive.RATES))]
         for layer in STYLES
     }
-    columns = 4
+    columns = min(4, math.ceil((len(curves) + 1) / 2))
     rows = math.ceil((len(curves) + 1) / columns)
     with palette.figure_style():
         figure = Figure(figsize=(11, 2.5 * rows + 0.4), layout="constrained")
