@@ -46,7 +46,7 @@ def read_set(wheel: zipfile.ZipFile, name: str, part: str) -> tuple[list[Any], A
 @pytest.mark.parametrize(
     ("name", "least"),
     [
-        # Chance is 25 % and 10 %; the pages' numbers are 100 % and 68 %.
+        # Chance is 25 % and 10 %.
         ("BasicMotions", 0.9),
         ("PickupGestureWiimoteZ", 0.5),
     ],
