@@ -42,7 +42,7 @@ test: lint
 
 # The slow half: sanitizers, browser, Ray, DDP, killed processes, large hypothesis runs.
 test-all: $(VENV)/.ready-all sanitize
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m slow
 
 # Random attacks with new seeds until interrupted, 12,000 at a time, with a table of what happened.
 fuzz: $(VENV)/.ready

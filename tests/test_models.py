@@ -9,21 +9,22 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
 import lrcnet
-from tests.collection import NAMES, make_layer
+from tests.collection import NAMES, make_layer, output_size
 
 KINDS: dict[str, Any] = {
-    "last": lambda layer: lrcnet.Classifier(layer, 4, 2),
-    "mean": lambda layer: lrcnet.Classifier(layer, 4, 2, pooling="mean"),
-    "max": lambda layer: lrcnet.Regressor(layer, 4, 2, pooling="max"),
-    "tagger": lambda layer: lrcnet.Tagger(layer, 4, 2),
-    "forecaster": lambda layer: lrcnet.Forecaster(layer, 4, 3),
+    "last": lambda layer, width: lrcnet.Classifier(layer, width, 2),
+    "mean": lambda layer, width: lrcnet.Classifier(layer, width, 2, pooling="mean"),
+    "max": lambda layer, width: lrcnet.Regressor(layer, width, 2, pooling="max"),
+    "tagger": lambda layer, width: lrcnet.Tagger(layer, width, 2),
+    "forecaster": lambda layer, width: lrcnet.Forecaster(layer, width, 3),
 }
 LENGTHS = torch.tensor([5, 9, 1])
 
 
 def build(kind: str, name: str = "lrcu", **options: Any) -> Any:
     torch.manual_seed(1)
-    return KINDS[kind](make_layer(name, batch_first=options.pop("batch_first", True), **options)).double()
+    layer = make_layer(name, batch_first=options.pop("batch_first", True), **options)
+    return KINDS[kind](layer, output_size(name)).double()
 
 
 def readings() -> Tensor:

@@ -21,8 +21,8 @@ from lrcnet.sequence import Sequences
 from lrcnet.tracing import values_are_readable
 
 AUTO = "auto"
-# The frames between a warning and the code that called the layer: three of this package and two of nn.Module.
-_CALLER = 7
+# The frames between a warning and the code that called the layer: four of this package and two of nn.Module.
+_CALLER = 8
 
 
 class ContinuousLayer(RecurrentLayer):

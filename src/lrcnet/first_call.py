@@ -26,9 +26,9 @@ LARGEST_SHARE = 0.95
 _MOST_SYNAPSES = 1 << 18
 # A single reading, as a stream has it, says nothing about the range of a channel.
 FEWEST_READINGS = 16
-# From warnings.warn to the line that called the layer: this file's function, the layer's hook, its `_run` and its
-# `forward`, and two functions of nn.Module.
-_STACK = 7
+# From warnings.warn to the line that called the layer: this file's function, the layer's hook, its `prepare`, `_run`
+# and `forward`, and two functions of nn.Module.
+_STACK = 8
 
 
 def values_may_be_checked(*tensors: Tensor) -> bool:

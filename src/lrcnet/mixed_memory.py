@@ -20,6 +20,7 @@ from torch.nn.utils.rnn import PackedSequence
 from lrcnet.cells import Cell, LSTMCell
 from lrcnet.cells.gated import check_pair
 from lrcnet.recurrent_layer import RecurrentLayer
+from lrcnet.saving import Saveable
 from lrcnet.sequence import Dt, Sequences, as_sequence, cast_to, initial_state, under_autocast
 from lrcnet.tracing import Unscriptable
 
@@ -105,7 +106,7 @@ class MixedMemoryCell(Unscriptable, nn.Module):
         self.memory.reset_parameters()
 
 
-class MixedMemory(Unscriptable, nn.Module):
+class MixedMemory(Saveable, Unscriptable, nn.Module):
     """A layer with an LSTM memory beside each of its states; it is called as torch.nn.LSTM is.
 
     The wrapped layer keeps all its options: dt, packed sequences, stacking, both directions, a unit of time.

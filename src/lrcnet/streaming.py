@@ -50,7 +50,7 @@ class Stream:
             network's own time if None.
 
     >>> from datetime import datetime
-    >>> stream = lrcnet.Stream(lrcnet.LRCU(2, 4), unit="minutes", reset_after=60)
+    >>> stream = lrcnet.Stream(lrcnet.LRCU(2, 4, time_feature=True), unit="minutes", reset_after=60)
     >>> answer = stream([0.5, 1.0], datetime(2024, 5, 1, 12, 0))
     >>> answer = stream([0.6, 0.9], datetime(2024, 5, 1, 12, 5))  # dt = 5
     >>> answer.shape

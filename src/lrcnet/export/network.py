@@ -161,7 +161,9 @@ def _collect_cells(layer: Layer) -> tuple[str, dict[str, Any], list[CellData]]:
                     _fold_input_map(data)
             return kind, switches, cells
     known = ", ".join(cell_type.__name__ for cell_type in COLLECTORS)
-    raise TypeError(f"C source is written for {known}, LSTM and GRU, but the layer has a {type(first).__name__}")
+    raise TypeError(
+        f"C source needs a layer of {known}, LSTM or GRU, but this one has a {type(first).__name__}; export it as ONNX"
+    )
 
 
 def _collect_liquid(cell: Any) -> CellData:

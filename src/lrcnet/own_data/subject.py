@@ -59,6 +59,7 @@ class FittedSubject(Subject):
 
 def read(path: Path) -> FittedSubject | None:
     """Read a folder of `lrcnet fit`; return None if the path is none."""
-    if not (path / CONFIG).is_file() or KEY not in folders.read_extra(path):
+    # A run folder of the suite has a file of the same name, but other weights.
+    if not (path / WEIGHTS).is_file() or not (path / CONFIG).is_file() or KEY not in folders.read_extra(path):
         return None
     return FittedSubject(read_folder(path))

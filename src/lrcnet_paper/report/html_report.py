@@ -50,11 +50,12 @@ def _write_results(sections: Sequence[ArtefactSection], runs: Sequence[FinishedR
     further = [part for section in shown if (part := _sensitivities(section)) is not None]
     links = [OVERVIEW, *((part.name, part.title) for part in (*main, *further)), RULE]
     body = "".join(section_html(part) for part in (*main, *further))
+    own_tasks = "".join(tables.to_html(table) for table in own_task_tables(runs))
     link = (
         f'<p><a href="{escape(set_up.name)}">Parameters, hyper-parameters, commands and machine</a> are on a second '
         "page.</p>"
     )
-    _write(page, TITLE, links, f"{_overview(shown, runs)}{link}{body}{_rules()}")
+    _write(page, TITLE, links, f"{_overview(shown, runs)}{link}{body}{own_tasks}{_rules()}")
 
 
 def _write_set_up(sections: Sequence[ArtefactSection], runs: Sequence[FinishedRun], page: Path, set_up: Path) -> None:
@@ -119,7 +120,7 @@ def _sensitivities(section: ArtefactSection) -> Section | None:
 
 def _environment(runs: Sequence[FinishedRun]) -> str:
     outdated = outdated_table(runs)
-    blocks = [*own_task_tables(runs), *environment_tables(runs), *([] if outdated is None else [outdated])]
+    blocks = [*environment_tables(runs), *([] if outdated is None else [outdated])]
     machines = "".join(tables.to_html(table) for table in blocks) if runs else "<p>No runs.</p>"
     lines = "\n".join(escape(line) for line in commands(runs))
     name, title = ENVIRONMENT

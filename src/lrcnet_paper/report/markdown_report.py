@@ -58,6 +58,7 @@ def _results(
             parts += _section(section, pictures)
     further = [block for section in shown for block in _sensitivities(section, pictures)]
     parts += ["## Sensitivities", SENSITIVITIES, *further] if further else []
+    parts += [tables.to_markdown(table) for table in own_task_tables(runs)]
     return [*parts, "## How verdicts are given", _bullets(RULES)]
 
 
@@ -70,7 +71,7 @@ def _set_up(sections: Sequence[ArtefactSection], runs: Sequence[FinishedRun], pi
         if section.part == "set-up":
             parts += _section(section, pictures)
     parts += ["## Machine, versions, commands", EVERYTHING, _code(reproduce_commands(runs))]
-    parts += [tables.to_markdown(table) for table in (*own_task_tables(runs), *environment_tables(runs))]
+    parts += [tables.to_markdown(table) for table in environment_tables(runs)]
     outdated = outdated_table(runs)
     parts += [] if outdated is None else [tables.to_markdown(outdated)]
     return [*parts, "<details><summary>The command of every single run</summary>", _code(commands(runs)), "</details>"]

@@ -142,7 +142,7 @@ def test_a_command_line_means_its_schedule_whatever_the_tasks_own_is(spec_of, ta
         ({"schedule": "linear"}, "schedule must be one of constant, cosine"),
         ({"budget": "huge"}, "budget must be one of smoke"),
         ({"epochs": 0}, "epochs must be at least 1"),
-        ({"learning_rate": -1.0}, "learning_rate must be above 0"),
+        ({"learning_rate": -1.0}, "learning_rate must be finite and above 0"),
     ],
 )
 def test_bad_specs_are_refused(change, word):

@@ -32,7 +32,7 @@ def test_a_run_prints_its_numbers_and_the_same_command_again_reads_them(tmp_path
         (["--search-lr"], "needs a validation split"),
         (["--search-lr", "--resume"], "but --resume was given; leave it out"),
         (["--search-lr", "--no-resume"], "but --no-resume was given; leave it out"),
-        (["--lr", "-1"], "learning_rate must be above 0"),
+        (["--lr", "-1"], "learning_rate must be finite and above 0"),
         (["--devices", "0"], "devices must be at least 1"),
     ],
 )
