@@ -195,5 +195,5 @@ def test_the_stream_of_the_vectors_is_the_network(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", networks.NOT_IN_C)
 def test_a_layer_without_c_code_is_refused_in_a_sentence(name: str) -> None:
-    with pytest.raises(TypeError, match="C source needs a layer of .*; export it as ONNX"):
+    with pytest.raises(TypeError, match=r"C source needs a layer of .*; export it as ONNX"):
         collect(networks.layer(name))
