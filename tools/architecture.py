@@ -97,8 +97,9 @@ def draw() -> None:
                 axes.add_patch(box)
                 axes.text(left + 0.5, y + 0.5, ", ".join(level.modules), ha="center", va="center", fontsize=9)
         arrow = {"arrowstyle": "-|>", "color": palette.INK, "linewidth": 1.4}
-        axes.annotate("", (1.0, 0.5 * height), (1.12, 0.5 * height), arrowprops=arrow)
-        axes.text(1.06, 0.5 * height + 0.3, "imports", ha="center", fontsize=8)
+        middle = 0.5 * min(map(len, columns))
+        axes.annotate("", (1.0, middle), (1.12, middle), arrowprops=arrow)
+        axes.text(1.06, middle + 0.3, "imports", ha="center", fontsize=8)
         axes.annotate("", (-0.05, 0.1), (-0.05, height - 0.1), arrowprops=arrow)
         axes.text(-0.09, 0.5 * height, "imports go down only", rotation=90, ha="center", va="center", fontsize=8)
         axes.set(xlim=(-0.14, 2.15), ylim=(-0.05, height + 0.7))
