@@ -41,7 +41,7 @@ def sparse() -> Any:
 
 ODE_LAYERS = [name for name in lrcnet.LAYERS if hasattr(lrcnet.CELLS[name], "solvers")]
 # The C generator does not know these yet, and says so.
-NOT_IN_C = ("cfc", "gru-reset-before")
+NOT_IN_C = ("cfc",)
 QUICK: dict[str, Callable[[], Any]] = {
     **{name: lambda name=name: layer(name) for name in lrcnet.LAYERS if name not in NOT_IN_C},
     "classifier": lambda: lrcnet.Classifier(layer("lrc", solver="rk4"), UNITS, 2, pooling="mean"),

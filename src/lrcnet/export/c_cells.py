@@ -150,6 +150,22 @@ static void split(const cell *c, const num *t, const num *h, num *decay, num *dr
     )
 
 
+def _reset_before_gru(switches: dict[str, Any]) -> str:
+    # One explicit Euler step of GRU-ODE with dt = 1.
+    return (
+        _gru_ode(switches)
+        + """
+static void advance(const cell *c, const num *t, num *h, num *memory) {
+  num decay[UNITS], drive[UNITS];
+  int i;
+  (void)memory;
+  split(c, t, h, decay, drive);
+  for (i = 0; i < UNITS; i++) h[i] += drive[i] - MUL(decay[i], h[i]);
+}
+"""
+    )
+
+
 def _mgu(switches: dict[str, Any]) -> str:
     return (
         _linear_cell("bias", 2)
@@ -222,6 +238,7 @@ KINDS: dict[str, Kind] = {
     "ctrnn": Kind(_ctrnn, terms=1, exponentials=1),
     "gru-ode": Kind(_gru_ode, terms=3, exponentials=3),
     "mgu": Kind(_mgu, terms=2, exponentials=2, is_ode=False),
+    "gru-reset-before": Kind(_reset_before_gru, terms=3, exponentials=3, is_ode=False),
     "gru": Kind(_gru, terms=3, exponentials=3, is_ode=False),
     "lstm": Kind(_lstm, terms=4, exponentials=5, is_ode=False, has_memory=True),
 }

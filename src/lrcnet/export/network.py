@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from lrcnet.cells import CTRNNCell, GRUODECell, MGUCell
+from lrcnet.cells import CTRNNCell, GRUODECell, MGUCell, ResetBeforeGRUCell
 from lrcnet.cells.base import Cell, ODECell
 from lrcnet.cells.liquid import LiquidCell
 from lrcnet.circuit import LETTERS
@@ -47,7 +47,7 @@ class NetworkData:
     """A network as plain data.
 
     Attributes:
-        kind: "liquid", "ctrnn", "gru-ode", "mgu", "gru" or "lstm".
+        kind: "liquid", "ctrnn", "gru-ode", "mgu", "gru-reset-before", "gru" or "lstm".
         switches: what the equation depends on, such as saturated, elastance, solver, unfolds.
         inputs, outputs: number of channels of a reading, and of an answer.
         cells: the stack, first layer first.
@@ -226,5 +226,6 @@ COLLECTORS: dict[type[Cell], tuple[str, Callable[[Any], CellData]]] = {
     CTRNNCell: ("ctrnn", _collect_linear),
     GRUODECell: ("gru-ode", _collect_linear),
     MGUCell: ("mgu", _collect_linear),
+    ResetBeforeGRUCell: ("gru-reset-before", _collect_linear),
 }
 """Type of cell -> its kind, and how its data are collected; each kind has a row in `lrcnet.export.c_cells.KINDS`."""
