@@ -1,7 +1,7 @@
 """Random calls of liquid layers, and their values and gradients against the plain loop in float64.
 
-A case draws a layer, a solver, the form of input, state, dt and incoming gradient (strides, lazy bits, packed), the
-dtype, hooks on saved tensors, and parameters that are not plain memory.
+A case draws a layer, a wiring, a solver, the form of input, state, dt and incoming gradient (strides, lazy bits,
+packed), the dtype, hooks on saved tensors, and parameters that are not plain memory.
 """
 
 import copy
@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 import lrcnet
+from lrcnet.wirings import FullyConnected, Random
 from tests import tolerances
 from tests.fuzz.outcomes import RIGHT, WRONG, Outcome
 
@@ -44,6 +45,7 @@ class KernelCase(NamedTuple):
     packing: str
     gaps: str
     hooks: str
+    wiring: float | None
     threads: int
     seed: int
 
@@ -68,6 +70,8 @@ CASES = st.builds(
     packing=st.sampled_from(PACKINGS),
     gaps=st.sampled_from(GAPS),
     hooks=st.sampled_from(HOOKS),
+    # The share of absent synapses; None for a layer without a wiring.
+    wiring=st.sampled_from((None, None, 0.0, 0.5, 0.9)),
     threads=st.integers(1, 2),
     seed=st.integers(0, 2**31),
 )
@@ -121,6 +125,8 @@ def _build(case: KernelCase) -> Any:
     if case.layer != "lrcu":
         options["solver"] = case.solver
     _, _, inputs, units = case.sizes
+    if case.wiring is not None:
+        options["wiring"] = FullyConnected(units) if not case.wiring else Random(units, sparsity_level=case.wiring)
     return LAYERS[case.layer](
         inputs,
         units,
