@@ -101,12 +101,7 @@ class LiquidClassifier(ClassifierMixin, SupervisedEstimator):  # type: ignore[mi
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, times: Any = None) -> float:
         """Return the share of series, or of readings, whose class is predicted."""
-        if isinstance(y, str):
-            _, y = self._read_with_targets(X, y, times)
-        predictions = self.predict(X, times)
-        if self.per_reading:
-            y, predictions = (np.concatenate([np.asarray(one) for one in parts]) for parts in (y, predictions))
-        return float(accuracy_score(y, predictions, sample_weight=sample_weight))
+        return float(accuracy_score(*self._targets_and_predictions(X, y, times), sample_weight=sample_weight))
 
     def _flatten(self, targets: Any) -> Array:
         whole = np.concatenate([np.asarray(one) for one in targets]) if self.per_reading else targets

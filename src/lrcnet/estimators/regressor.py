@@ -68,12 +68,7 @@ class LiquidRegressor(RegressorMixin, SupervisedEstimator):  # type: ignore[misc
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, times: Any = None) -> float:
         """Return R squared: 1 is perfect, 0 is as good as the mean of y."""
-        if isinstance(y, str):
-            _, y = self._read_with_targets(X, y, times)
-        predictions = self.predict(X, times)
-        if self.per_reading:
-            y, predictions = (np.concatenate([np.asarray(one) for one in parts]) for parts in (y, predictions))
-        return float(r2_score(y, predictions, sample_weight=sample_weight))
+        return float(r2_score(*self._targets_and_predictions(X, y, times), sample_weight=sample_weight))
 
     def _build(self, layer: nn.Module, width: int) -> SequenceModel:
         outputs = len(self._mean)

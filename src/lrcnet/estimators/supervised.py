@@ -36,6 +36,15 @@ class SupervisedEstimator(SeriesEstimator):
         self.pooling = pooling
         self.per_reading = per_reading
 
+    def _targets_and_predictions(self, X: Any, y: Any, times: Any) -> tuple[Any, Any]:
+        """Return the targets and the predictions of series; those of all readings in a row, if each has one."""
+        if isinstance(y, str):
+            _, y = self._read_with_targets(X, y, times)
+        predictions = self.predict(X, times)
+        if self.per_reading:
+            y, predictions = (np.concatenate([np.asarray(one) for one in parts]) for parts in (y, predictions))
+        return y, predictions
+
     def _read_with_targets(self, X: Any, y: Any, times: Any) -> tuple[Series, Any]:
         """Read series and their targets: an array, or one array per series if every reading has a target."""
         if isinstance(y, str):

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from lrcnet.cells import cfc_sequence
 from lrcnet.cells.cfc_equation import ACTIVATIONS, MODES, Form, Weights, next_state
 from lrcnet.cells.gated_sequence import serves
+from lrcnet.compat.ncps.torch.wiring_sizes import WiringSizes
 from lrcnet.errors import one_of
 from lrcnet.wirings import Wiring
 
@@ -124,7 +125,7 @@ class CfCCell(nn.Module):
         return torch.stack(states)
 
 
-class WiredCfCCell(nn.Module):
+class WiredCfCCell(WiringSizes, nn.Module):
     """A CfC cell for each layer of a wiring: `forward(input, hx, timespans) -> (motor neurons, state)`.
 
     Args:
@@ -153,11 +154,6 @@ class WiredCfCCell(nn.Module):
             size, sources = len(neurons), wiring.adjacency_matrix[neurons]
 
     @property
-    def state_size(self) -> int:
-        """The number of units of all layers."""
-        return self._wiring.units
-
-    @property
     def layer_sizes(self) -> list[int]:
         """The number of units of each layer."""
         return [len(self._wiring.get_neurons_of_layer(layer)) for layer in range(self._wiring.num_layers)]
@@ -166,31 +162,6 @@ class WiredCfCCell(nn.Module):
     def num_layers(self) -> int:
         """The number of layers."""
         return self._wiring.num_layers
-
-    @property
-    def sensory_size(self) -> int:
-        """The number of inputs."""
-        return int(self._wiring.input_dim or 0)
-
-    @property
-    def motor_size(self) -> int:
-        """The number of motor neurons."""
-        return self._wiring.output_size
-
-    @property
-    def output_size(self) -> int:
-        """The number of features of the output."""
-        return self.motor_size
-
-    @property
-    def synapse_count(self) -> int:
-        """The number of synapses between units."""
-        return self._wiring.synapse_count
-
-    @property
-    def sensory_synapse_count(self) -> int:
-        """The number of synapses from inputs; ncps counts those between units here."""
-        return self._wiring.sensory_synapse_count
 
     def layers(self) -> Sequence[CfCCell]:
         """Return the cells from the first layer to the motor neurons."""

@@ -23,6 +23,7 @@ from torch import Tensor, nn
 
 from lrcnet import kernels, liquid
 from lrcnet.circuit import Circuit, Switches
+from lrcnet.compat.ncps.torch.wiring_sizes import WiringSizes
 from lrcnet.errors import one_of, positive_size
 from lrcnet.solvers import advance
 from lrcnet.wirings import Wiring
@@ -45,7 +46,7 @@ _RANGES = {
 }
 
 
-class LTCCell(nn.Module):
+class LTCCell(WiringSizes, nn.Module):
     """A liquid time-constant cell with ncps' arguments: `forward(inputs, states, elapsed_time=1.0) -> (output, state)`.
 
     Args:
@@ -117,36 +118,6 @@ class LTCCell(nn.Module):
             for letter, start, wanted in (("w", 1.0, mapping != "None"), ("b", 0.0, mapping == "affine")):
                 parameter = nn.Parameter(torch.full((size,), start)) if wanted else None
                 self.register_parameter(f"{name}_{letter}", parameter)
-
-    @property
-    def state_size(self) -> int:
-        """The number of units m."""
-        return self._wiring.units
-
-    @property
-    def sensory_size(self) -> int:
-        """The number of inputs n."""
-        return int(self._wiring.input_dim or 0)
-
-    @property
-    def motor_size(self) -> int:
-        """The number of motor neurons."""
-        return self._wiring.output_size
-
-    @property
-    def output_size(self) -> int:
-        """The number of features of the output."""
-        return self.motor_size
-
-    @property
-    def synapse_count(self) -> int:
-        """The number of synapses between units."""
-        return self._wiring.synapse_count
-
-    @property
-    def sensory_synapse_count(self) -> int:
-        """The number of synapses from inputs; ncps counts those between units here."""
-        return self._wiring.sensory_synapse_count
 
     def forward(self, inputs: Tensor, states: Tensor, elapsed_time: float | Tensor = 1.0) -> tuple[Tensor, Tensor]:
         """Advance states (B, m) by inputs (B, n) held for a time, a number or one per sample."""
