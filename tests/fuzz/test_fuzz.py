@@ -8,6 +8,7 @@ import logging
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -110,8 +111,10 @@ def test_killed_runs_resume_to_the_same_bytes() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", bad_files.FORMATS)
-def test_coverage_guided_attacks_on_readers(name: str) -> None:
+def test_coverage_guided_attacks_on_readers(name: str, tmp_path: Path) -> None:
+    """Run a fixed number of inputs from a fixed seed; `python -m tests.fuzz.guided` without these goes on."""
     pytest.importorskip("atheris", reason="atheris has wheels for few systems only")
-    command = [sys.executable, "-m", "tests.fuzz.guided", name, "-max_total_time=15", "-rss_limit_mb=4096"]
+    command = [sys.executable, "-m", "tests.fuzz.guided", name, "-seed=1", "-runs=200", "-rss_limit_mb=4096"]
+    command.append(f"-artifact_prefix={tmp_path}/")
     done = subprocess.run(command, cwd=campaign.ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]

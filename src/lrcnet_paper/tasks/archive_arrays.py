@@ -5,6 +5,7 @@ from __future__ import annotations
 import lzma
 import math
 import pickle
+import tokenize
 import zipfile
 import zlib
 from pathlib import Path
@@ -120,7 +121,11 @@ def _read_member(stream: IO[bytes]) -> NDArray[Any]:
 
 
 # The errors that numpy and pickle raise on bytes that are not an array.
-_MALFORMED = (pickle.UnpicklingError, ValueError, TypeError, AttributeError, LookupError, ArithmeticError, MemoryError)
+_MALFORMED = (
+    *(pickle.UnpicklingError, ValueError, TypeError, AttributeError, LookupError, ArithmeticError, MemoryError),
+    # numpy reads a header as Python source.
+    *(SyntaxError, tokenize.TokenError),
+)
 
 
 def read_arrays(path: Path, names: tuple[str, ...]) -> dict[str, NDArray[Any]]:

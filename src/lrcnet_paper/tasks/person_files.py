@@ -175,7 +175,7 @@ def read_coarse(path: Path) -> tuple[ActivitySequence, ...]:
             with np.load(file, allow_pickle=False) as archive:
                 missing = [name for name in wanted if name not in archive.files]
                 arrays = {name: archive[name] for name in wanted if name in archive.files}
-        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError) as error:
+        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError) as error:
             raise ValueError(f"{path.name} must be a complete .npz file and is not ({error})") from error
     if missing:
         raise ValueError(f"{path.name} must hold the arrays {list(wanted)}; it lacks {missing}")

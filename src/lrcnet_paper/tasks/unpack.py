@@ -27,6 +27,9 @@ def check_unpacked_size(archive: str, size: int) -> None:
         )
 
 
+_BROKEN = (tarfile.TarError, zipfile.BadZipFile, lzma.LZMAError, zlib.error)
+
+
 def _safe_path(name: str, archive: str) -> PurePosixPath:
     """Return the member's path after checking that it stays below the folder on every system."""
     path = PurePosixPath(name)
@@ -65,6 +68,8 @@ def _unzip(path: Path, folder: Path) -> None:
         # zipfile reads no more of a member than its stated size.
         check_unpacked_size(path.name, sum(member.file_size for member in archive.infolist()))
         for member in archive.infolist():
+            if not member.filename:
+                raise ValueError(f"{path.name} must name every file in it, but one has no name; download it again")
             target = folder / _safe_path(member.filename, path.name)
             kind = stat.S_IFMT(member.external_attr >> 16)
             if member.is_dir():
@@ -94,7 +99,7 @@ def unpack(path: Path, scratch: Path) -> Iterator[Path]:
         try:
             (_unzip if zipfile.is_zipfile(path) else _untar)(path, folder)
         # tarfile raises a TypeError for a gzip header that ends early.
-        except (tarfile.TarError, zipfile.BadZipFile, lzma.LZMAError, zlib.error, EOFError, TypeError) as error:
+        except (*_BROKEN, EOFError, TypeError, UnicodeDecodeError) as error:
             raise ValueError(f"{path.name} must be a complete tar or zip archive and is not ({error})") from error
         except (RuntimeError, NotImplementedError) as error:  # zipfile's errors for encryption and rare compressions
             raise ValueError(f"{path.name} must be an archive that can be read without a password ({error})") from error

@@ -133,7 +133,11 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
         damaged = archive.testzip()
     if damaged is not None:
         raise ValueError(f"wrong checksum of {damaged}")
-    content: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+    try:
+        content: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+    # torch's own reader of pickles, when one is malformed.
+    except (IndexError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"no readable checkpoint ({_first_line(error)})") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise ValueError(f"not a checkpoint of format {FORMAT}")
     return content
