@@ -156,6 +156,8 @@ def test_a_field_plugs_into_torchdiffeq() -> None:
 
 
 @pytest.mark.slow
+# torchode passes strided times to torch.searchsorted, which only costs it a copy.
+@pytest.mark.filterwarnings("ignore:torch.searchsorted:UserWarning")
 def test_a_field_plugs_into_torchode() -> None:
     import torchode
 
