@@ -95,6 +95,19 @@ def run_program(program: str, **environment: str) -> "subprocess.CompletedProces
     )
 
 
+def check_repeats_and_threads(gradient: Callable[[], Tensor]) -> None:
+    """Assert that a gradient is the same to the bit in every run, and to rounding with any number of threads."""
+    first = gradient()
+    assert all(torch.equal(gradient(), first) for _ in range(5))
+    before = torch.get_num_threads()
+    try:
+        for threads in (1, 2, 3):
+            torch.set_num_threads(threads)
+            assert torch.allclose(gradient(), first, rtol=1e-12, atol=1e-12)
+    finally:
+        torch.set_num_threads(before)
+
+
 @pytest.fixture
 def one_thread() -> Any:
     """Back to the number of threads there was."""

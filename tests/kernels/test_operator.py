@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import lrcnet
 from lrcnet.circuit import STEP_LETTERS, Switches
-from tests.kernels.conftest import CPU, label, run_program, scan, step, values_and_gradients
+from tests.kernels.conftest import CPU, check_repeats_and_threads, label, run_program, scan, step, values_and_gradients
 from tests.kernels.transcription import MODELS, batch_of, network, states
 
 SWITCHES: dict[str, Any] = {"saturated": True, "elastance": "symmetric", "solver": "euler", "unfolds": 1}
@@ -278,15 +278,7 @@ def test_runs_are_identical_and_threads_agree() -> None:
     def gradient() -> Tensor:
         return torch.autograd.grad(scan(x, h0, dt, **rest).sum(), rest["a"])[0]
 
-    first = gradient()
-    assert all(torch.equal(gradient(), first) for _ in range(5))
-    before = torch.get_num_threads()
-    try:
-        for threads in (1, 2, 3):
-            torch.set_num_threads(threads)
-            assert torch.allclose(gradient(), first, rtol=1e-12, atol=1e-12)
-    finally:
-        torch.set_num_threads(before)
+    check_repeats_and_threads(gradient)
 
 
 def _in_child(pipe: Any) -> None:

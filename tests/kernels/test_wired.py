@@ -12,7 +12,7 @@ import lrcnet
 from lrcnet import kernels
 from lrcnet.circuit import STEP_LETTERS, SYNAPTIC_LETTERS
 from lrcnet.wirings import AutoNCP, Random
-from tests.kernels.conftest import instruction_set, label, scan, step, values_and_gradients
+from tests.kernels.conftest import check_repeats_and_threads, instruction_set, label, scan, step, values_and_gradients
 from tests.kernels.test_operator import arguments
 from tests.kernels.test_values import (
     DOUBLE,
@@ -165,15 +165,7 @@ def test_runs_are_identical_and_threads_agree() -> None:
     def gradient() -> Tensor:
         return torch.autograd.grad(layer(x)[0].sum(), layer.cells[0].a)[0]
 
-    first = gradient()
-    assert all(torch.equal(gradient(), first) for _ in range(5))
-    before = torch.get_num_threads()
-    try:
-        for threads in (1, 2, 3):
-            torch.set_num_threads(threads)
-            assert torch.allclose(gradient(), first, rtol=1e-12, atol=1e-12)
-    finally:
-        torch.set_num_threads(before)
+    check_repeats_and_threads(gradient)
 
 
 @pytest.mark.parametrize("wrong", ["shape", "dtype", "device"])

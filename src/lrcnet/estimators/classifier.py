@@ -61,7 +61,7 @@ class LiquidClassifier(ClassifierMixin, SupervisedEstimator):  # type: ignore[mi
         Args:
             X: (series, time, channels); (series, time) for one channel; a list of arrays (time, channels) of unequal
                 length; or a long table, if id_column is set. NaN stands for a missing value: it is replaced by the
-                channel's last value, and the network is told so by a mask.
+                channel's last value, and a mask marks them for the network.
             y: one class per series; per_reading: (series, time) or a list; for a long table also the name of its
                 column.
             times: the times of the readings, numbers or dates, laid out as X without channels; None if evenly spaced.

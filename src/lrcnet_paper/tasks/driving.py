@@ -170,9 +170,7 @@ def recording(variant: str, split: str) -> DriveRecording:
 
 def _load(variant: str, split: str, data: DataPath | None) -> WindowSamples:
     if variant == RECORDINGS:
-        drives = read_own(data).split(split, LENGTH)
-        windows = Windows(drives, LENGTH, stride=4 if split == "train" else LENGTH)
-        return WindowSamples(windows, len(windows), balanced=split == "train")
+        return window_samples(variant, split, read_own(data).split(split, LENGTH))
     return window_samples(variant, split, recording(variant, split))
 
 
@@ -180,7 +178,8 @@ def window_samples(variant: str, split: str, drives: DriveRecording) -> WindowSa
     """Return the windows of a split; `drives` may have features in the place of its frames."""
     # Windows for training overlap, so that a bend is seen at many moments; the others do not overlap.
     windows = Windows(drives, LENGTH, stride=4 if split == "train" else LENGTH)
-    return WindowSamples(windows, _SOURCES[variant].windows[split], balanced=split == "train")
+    count = len(windows) if variant == RECORDINGS else _SOURCES[variant].windows[split]
+    return WindowSamples(windows, count, balanced=split == "train")
 
 
 def _task(variant: str, source: _Source) -> Task:
