@@ -1,27 +1,60 @@
 """The command `lrcnet`: find the subcommand, run it, and turn an error into one clear line."""
 
 import argparse
+import difflib
+import re
 import sys
+import textwrap
 from collections.abc import Sequence
+from typing import NoReturn
 
+from lrcnet import progress
+from lrcnet.interruption import EXIT_CODE, answer_at_once
 from lrcnet.plugins import find_entry_points
+from lrcnet.terminal import columns
 from lrcnet.version import __version__
 
-# Each command is a module with HELP, EXAMPLE, configure(parser) and run(arguments) -> exit code, registered as an entry
-# point. A module imports what it needs inside `run`, so that --help is quick.
+# Each command is a module with HELP, EXAMPLE, GROUP, configure(parser) and run(arguments) -> exit code, registered as
+# an entry point. A module imports what it needs inside `run`, so that --help is quick. A command that does not answer
+# at once has a STATUS, the text to show while it starts.
 COMMANDS = tuple(find_entry_points("lrcnet.commands"))
 
 # Errors that a user can cause and fix; any other error is a bug of ours and keeps its traceback.
 EXPECTED_ERRORS = (ValueError, TypeError, RuntimeError, OSError, ImportError)
+# The order of the groups in the help; a group that is not listed here follows them.
+GROUPS = ("your own data", "the paper", "trained networks", "this installation")
 
 
-def build_parser() -> argparse.ArgumentParser:
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors look like those of the commands: one line, with the nearest valid name."""
+
+    def error(self, message: str) -> NoReturn:
+        """End the program with one line about the mistake."""
+        given = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
+        if given:
+            valid = re.findall(r"[\w.-]+", given[2])
+            message = f"{given[1]!r} is none of {', '.join(valid)}{_suggest(given[1], valid)}"
+        self.exit(2, f"{self.prog}: {message}{'' if message.endswith('?') else ';'} see {self.prog} --help\n")
+
+    def refuse(self, unknown: Sequence[str]) -> NoReturn:
+        """End the program because of arguments that the command does not have."""
+        flags = [flag for action in self._actions for flag in action.option_strings]
+        self.error(f"there is no argument {unknown[0]}{_suggest(unknown[0].partition('=')[0], flags)}")
+
+
+def build_parser() -> Parser:
     """Build the parser of every subcommand."""
-    parser = argparse.ArgumentParser(prog="lrcnet", description="Liquid recurrent networks and the paper behind them.")
+    modules = {name: point.load() for name, point in find_entry_points("lrcnet.commands").items()}
+    parser = Parser(
+        prog="lrcnet",
+        usage="lrcnet COMMAND ...",
+        description="Liquid recurrent networks for PyTorch, and the paper behind them.",
+        epilog=_list_commands({name: (module.GROUP, module.HELP) for name, module in modules.items()}),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--version", action="version", version=f"lrcnet {__version__}")
-    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name, point in find_entry_points("lrcnet.commands").items():
-        module = point.load()
+    subparsers = parser.add_subparsers(prog="lrcnet", dest="command", metavar="COMMAND", help=argparse.SUPPRESS)
+    for name, module in modules.items():
         sub = subparsers.add_parser(
             name,
             help=module.HELP,
@@ -30,22 +63,61 @@ def build_parser() -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         module.configure(sub)
-        sub.set_defaults(run=module.run)
+        sub.set_defaults(run=module.run, parser=sub, status=getattr(module, "STATUS", ""))
     return parser
+
+
+def _list_commands(commands: dict[str, tuple[str, str]]) -> str:
+    groups = dict.fromkeys([*GROUPS, *(group for group, _ in commands.values())])
+    width = max(map(len, commands))
+    lines = []
+    for group in groups:
+        members = [(f"  {name:<{width}}  ", text) for name, (of, text) in commands.items() if of == group]
+        wrapped = [
+            textwrap.fill(text, min(columns(), 120) - 2, initial_indent=name, subsequent_indent=" " * (width + 4))
+            for name, text in members
+        ]
+        lines += [f"{group}:", *wrapped, ""] if members else []
+    return "\n".join([*lines, "lrcnet COMMAND --help shows the options of a command, their defaults and an example."])
+
+
+def _suggest(given: str, valid: Sequence[str]) -> str:
+    nearest = difflib.get_close_matches(given, valid, n=1)
+    return f"; did you mean {nearest[0]}?" if nearest else ""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and return the exit code."""
-    parsed = build_parser().parse_args(arguments)
-    try:
-        code: int = parsed.run(parsed)
-    except EXPECTED_ERRORS as error:
-        print(f"lrcnet {parsed.command}: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print(f"lrcnet {parsed.command}: interrupted", file=sys.stderr)
-        return 130
+    parser = build_parser()
+    parsed, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        getattr(parsed, "parser", parser).refuse(unknown)
+    if parsed.command is None:
+        parser.print_help()
+        return 0
+
+    def stopped() -> str:
+        return f"lrcnet {parsed.command}: {_describe_interruption()}"
+
+    with progress.shown():
+        if parsed.status:
+            progress.status(parsed.status)
+        try:
+            with answer_at_once(stopped):
+                code: int = parsed.run(parsed)
+        except EXPECTED_ERRORS as error:
+            print(f"lrcnet {parsed.command}: {error}", file=sys.stderr)
+            return 1
+        except KeyboardInterrupt:
+            print(stopped(), file=sys.stderr)
+            return EXIT_CODE
     return code
+
+
+def _describe_interruption() -> str:
+    place = f"stopped in {progress.position()}" if progress.position() else "stopped before the work began"
+    folder = progress.folder_to_continue()
+    return f"{place}; the same command continues it ({folder})" if folder else place
 
 
 if __name__ == "__main__":

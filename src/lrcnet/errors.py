@@ -52,8 +52,21 @@ def one_of(what: str, given: str, valid: Iterable[str]) -> str:
     """
     names = tuple(valid)
     if not isinstance(given, str) or given not in names:
-        raise ValueError(f"{what} must be one of {', '.join(names)}, but is {given!r}; choose one of these")
+        raise ValueError(f"{what} must be one of {', '.join(names)}, but is {given!r}; {suggest(given, names)}")
     return given
+
+
+def suggest(given: object, valid: Iterable[str]) -> str:
+    """Return the advice to take the valid name that is nearest to a wrong one, or any of them if none is near.
+
+    Example:
+        >>> suggest("lrcus", ["lstm", "lrcu-s"]), suggest("tree", ["lstm"])
+        ('did you mean lrcu-s?', 'choose one of these')
+    """
+    import difflib
+
+    nearest = difflib.get_close_matches(given, list(valid), n=1) if isinstance(given, str) else []
+    return f"did you mean {nearest[0]}?" if nearest else "choose one of these"
 
 
 def positive_size(what: str, given: int, least: int = 1) -> int:

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal
 
+from lrcnet.errors import suggest
+
 Group = Literal["lrcnet.commands", "lrcnet.benchmarks", "lrcnet.readers", "lrcnet.tasks"]
 
 
@@ -25,7 +27,7 @@ def load(what: str, name: str, points: dict[str, EntryPoint]) -> Any:
         ValueError: if no package registers the name; the message lists the valid names.
     """
     if name not in points:
-        raise ValueError(f"{what} must be one of {_join_names(points)}, but is {name!r}; choose one of these")
+        raise ValueError(f"{what} must be one of {_join_names(points)}, but is {name!r}; {suggest(name, points)}")
     return points[name].load()
 
 

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from lrcnet.environment import info
+from lrcnet.pages.content import Cell, RichCell, Table
 
 
 @dataclass(frozen=True)
@@ -114,22 +115,31 @@ def as_records(measurements: list[Measurement]) -> list[dict[str, Any]]:
     return [{**asdict(one), "holds": one.holds} for one in measurements]
 
 
-def as_table(measurements: list[Measurement]) -> str:
-    """Return a table for people: one line per measurement, with its ratio and its limit."""
-    header = ("what", "measured", "against", "ratio", "limit", "")
-    lines = [header]
-    for one in measurements:
-        other = "" if one.other is None else f"{one.against} {one.other:.4g} {one.unit}"
-        sign = ">=" if one.at_least else "<="
-        lines.append(
-            (
-                one.what,
-                f"{one.value:.4g} {one.unit}",
-                other,
-                "" if one.ratio is None else f"{one.ratio:.3g}",
-                "" if one.limit is None else f"{sign} {one.limit:g}",
-                {None: "", True: "holds", False: "misses"}[one.holds],
-            )
+class Outcome(RichCell):
+    """Whether a ratio keeps its limit, as a cell of a table."""
+
+    def __init__(self, holds: bool | None) -> None:
+        self.holds = holds
+
+    @property
+    def colour(self) -> str:
+        return {None: "", True: "green", False: "red"}[self.holds]
+
+    def __str__(self) -> str:
+        return {None: "", True: "holds", False: "misses"}[self.holds]
+
+
+def as_table(name: str, measurements: list[Measurement]) -> Table:
+    """Return a table for people: one row per measurement, with its ratio and its limit."""
+    rows: list[tuple[Cell, ...]] = [
+        (
+            one.what,
+            f"{one.value:.4g} {one.unit}",
+            "" if one.other is None else f"{one.against} {one.other:.4g} {one.unit}",
+            "" if one.ratio is None else f"{one.ratio:.3g}",
+            "" if one.limit is None else f"{'>=' if one.at_least else '<='} {one.limit:g}",
+            Outcome(one.holds),
         )
-    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
-    return "\n".join("  ".join(f"{cell:<{w}}" for cell, w in zip(line, widths, strict=True)).rstrip() for line in lines)
+        for one in measurements
+    ]
+    return Table(name, name, ("what", "measured", "against", "ratio", "limit", "verdict"), rows)

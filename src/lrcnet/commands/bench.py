@@ -7,12 +7,14 @@ from lrcnet.plugins import find_entry_points, load
 
 HELP = "measure speed, latency, memory and scaling of the kernels against LSTM, ncps and the plain loop, in one run"
 EXAMPLE = "lrcnet bench kernels latency --json bench.json"
+GROUP, STATUS = "this installation", "loading torch"
 BENCHMARKS = tuple(find_entry_points("lrcnet.benchmarks"))
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("names", nargs="*", metavar="|".join(BENCHMARKS), help="benchmarks to run (default: all)")
     parser.add_argument("--json", metavar="FILE", help="file for the numbers and the description of the machine")
+    parser.add_argument("--wide", action="store_true", help="all columns, even if the terminal is narrower")
     parser.add_argument("--picture", metavar="FILE", help="file for the picture of `scaling` (default: scaling.png)")
 
 
@@ -21,6 +23,9 @@ def run(arguments: argparse.Namespace) -> int:
     from pathlib import Path
 
     from lrcnet.benchmarks import measure
+    from lrcnet.pages.tables import to_text
+    from lrcnet.progress import status
+    from lrcnet.terminal import table_width
 
     if arguments.names and "scaling" not in arguments.names:
         refuse(arguments, ["picture"], "only `scaling` draws a picture")
@@ -30,9 +35,9 @@ def run(arguments: argparse.Namespace) -> int:
     print(", ".join(f"{name} {value}" for name, value in machine.items() if value not in (None, "")))
     records: dict[str, object] = {"machine": machine}
     for name, benchmark in chosen:
-        print(f"\n{name}", flush=True)
+        status(f"measuring {name}")
         measurements = benchmark()
-        print(measure.as_table(measurements), flush=True)
+        print(f"\n{to_text(measure.as_table(name, measurements), table_width(arguments.wide))}", flush=True)
         records[name] = measure.as_records(measurements)
         if name == "scaling":
             from lrcnet.benchmarks.scaling import draw

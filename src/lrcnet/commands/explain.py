@@ -6,6 +6,7 @@ from lrcnet.flags import refuse
 
 HELP = "look into a trained network: attention, activity and gates on a page; its Lipschitz constant"
 EXAMPLE = "lrcnet explain runs/person_coarse_lrcu-s_seed0 --data data --html inside.html"
+GROUP, STATUS = "trained networks", "loading the network"
 SEQUENCES = 64
 DATA = "folder of the task's files, for its test split; for a driving policy, folder of a recording; for a fit, a table"
 SAMPLES = "number of test sequences, or of frames per season (default: 64 with --lipschitz)"

@@ -4,6 +4,7 @@ import argparse
 
 HELP = "write a trained network as an ONNX file or as C99 source"
 EXAMPLE = "lrcnet export c model --out net.c --int16"
+GROUP, STATUS = "trained networks", "loading the network"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

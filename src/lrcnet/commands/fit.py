@@ -6,6 +6,7 @@ from lrcnet.flags import refuse
 
 HELP = "train a network on your own CSV or Parquet file, and measure it beside an LSTM and gradient boosting"
 EXAMPLE = "lrcnet fit readings.csv --id patient --time timestamp --target label --out model"
+GROUP, STATUS = "your own data", "reading the table"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -4,6 +4,7 @@ import argparse
 
 HELP = "show versions, threads and the state of the fused kernels"
 EXAMPLE = "lrcnet info --json"
+GROUP = "this installation"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

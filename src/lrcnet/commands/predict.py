@@ -7,6 +7,7 @@ from lrcnet.flags import refuse
 
 HELP = "predict the series of a new file with a network that `lrcnet fit` trained"
 EXAMPLE = "lrcnet predict model new.csv --out predictions.csv"
+GROUP, STATUS = "your own data", "loading the network"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -15,6 +15,7 @@ from lrcnet.own_data.fit import comparison, describe, fit
 from lrcnet.own_data.folder import REPORT, check_target_folder, write_folder
 from lrcnet.own_data.schema import understand
 from lrcnet.pages.tables import to_text
+from lrcnet.terminal import table_width
 
 
 def fit_file(
@@ -50,5 +51,5 @@ def fit_file(
     result = fit(schema, readings, cell=cell, seed=seed, tell=tell, units=units, epochs=epochs)
     table = comparison(result)
     folder = write_folder(result, out, Path(file).name)
-    tell(f"\n{to_text(table)}\n\n{table.note}\n\nwritten to {folder}; open {folder / REPORT}")
+    tell(f"\n{to_text(table, table_width(wide=False))}\n\n{table.note}\n\nwritten to {folder}; open {folder / REPORT}")
     return folder

@@ -32,6 +32,11 @@ class RichCell:
     column_class: ClassVar[str] = ""
     csv_names: ClassVar[tuple[str, ...]] = ()
 
+    @property
+    def colour(self) -> str:
+        """Name of the cell's colour on a terminal, a key of `lrcnet.terminal.COLOURS`; "" for none."""
+        return ""
+
     def to_text(self) -> str:
         """Return the cell for a terminal and for Markdown."""
         return str(self)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Iterator, Sequence
 from html import escape
 
 from lrcnet.pages.content import Cell, RichCell, Table
+from lrcnet.terminal import paint
 
 DASH = "–"
 
@@ -31,18 +33,65 @@ def format_cell(cell: Cell) -> str:
     return f"{cell:,.0f}" if abs(cell) >= 1000 else f"{cell:.3g}"
 
 
-def to_text(table: Table) -> str:
-    """Return the table in aligned columns for a terminal."""
+def to_text(table: Table, width: int | None = None) -> str:
+    """Return the table in aligned columns for a terminal.
+
+    Args:
+        table: the table.
+        width: number of characters that a line may have: long texts are wrapped first, then columns are left out from
+            the right, those of `IMPORTANT` last and the verdict never. None shows everything in one line per row.
+    """
     rows = [list(table.columns), *([format_cell(cell) for cell in row] for row in table.rows)]
+    shown, widths = _fit_columns(table, rows, width)
+    lines = [table.title if width is None else textwrap.fill(table.title, width)]
+    lines += _wrap_row(table, rows[0], table.columns, shown, widths)
+    lines.append("  ".join("-" * widths[i] for i in shown))
+    for row, cells in zip(rows[1:], table.rows, strict=True):
+        lines += _wrap_row(table, row, cells, shown, widths)
+    hidden = [name for i, name in enumerate(table.columns) if i not in shown]
+    if hidden:
+        note = f"(without {', '.join(hidden)}; --wide shows everything)"
+        lines.append(paint(textwrap.fill(note, max(width or 0, _SHORTEST_TEXT)), "grey"))
+    return "\n".join(lines)
+
+
+IMPORTANT = frozenset({"paper", "ours", "ratio"})
+"""Columns with one of these words in their heading are the last ones to be left out in a narrow terminal."""
+_SHORTEST_TEXT = 18
+
+
+def _fit_columns(table: Table, rows: Sequence[Sequence[str]], width: int | None) -> tuple[list[int], list[int]]:
+    """Return the columns that are shown, and the width of every column."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(table.columns))]
-    numeric = [_is_numeric(table, i) for i in range(len(table.columns))]
-    lines = [
-        "  ".join(
-            cell.rjust(w) if right else cell.ljust(w) for cell, w, right in zip(row, widths, numeric, strict=True)
-        ).rstrip()
-        for row in rows
-    ]
-    return "\n".join([table.title, lines[0], "  ".join("-" * w for w in widths), *lines[1:]])
+    shown = list(range(len(widths)))
+    while width is not None and (excess := sum(widths[i] + 2 for i in shown) - 2 - width) > 0:
+        longest = max(shown, key=lambda i: widths[i])
+        candidates = [i for i in shown if i >= table.row_headers and table.columns[i] != "verdict"]
+        if widths[longest] > _SHORTEST_TEXT:
+            widths[longest] = max(widths[longest] - excess, _SHORTEST_TEXT)
+        elif candidates:
+            optional = [i for i in candidates if IMPORTANT.isdisjoint(table.columns[i].replace(",", " ").split())]
+            shown.remove((optional or candidates)[-1])
+        else:
+            break
+    return shown, widths
+
+
+def _wrap_row(
+    table: Table, row: Sequence[str], cells: Sequence[Cell], shown: Sequence[int], widths: Sequence[int]
+) -> list[str]:
+    """Return the lines of one row: one, or more if a text is wider than its column."""
+    parts = {i: textwrap.wrap(row[i], widths[i]) or [""] for i in shown}
+    lines = []
+    for level in range(max(map(len, parts.values()))):
+        texts = [parts[i][level] if level < len(parts[i]) else "" for i in shown]
+        lines.append("  ".join(_pad(table, i, text, cells[i], widths[i]) for i, text in zip(shown, texts, strict=True)))
+    return [line.rstrip() for line in lines]
+
+
+def _pad(table: Table, column: int, text: str, cell: Cell, width: int) -> str:
+    padded = text.rjust(width) if _is_numeric(table, column) else text.ljust(width)
+    return paint(padded, cell.colour) if isinstance(cell, RichCell) and cell.colour and text else padded
 
 
 def to_markdown(table: Table) -> str:
@@ -83,6 +132,18 @@ def to_csv(table: Table) -> str:
             line += [*values, *[""] * (1 + len(names) - len(values))]
         writer.writerow(line)
     return out.getvalue()
+
+
+def to_json(table: Table) -> dict[str, object]:
+    """Return the table as JSON values, with one record per row."""
+    rows = [
+        {
+            name: cell if isinstance(cell, str | int | float | None) else format_cell(cell)
+            for name, cell in zip(table.columns, row, strict=True)
+        }
+        for row in table.rows
+    ]
+    return {"name": table.name, "title": table.title, "rows": rows, "note": table.note}
 
 
 def to_html(table: Table) -> str:

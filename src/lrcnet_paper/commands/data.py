@@ -4,6 +4,7 @@ import argparse
 
 HELP = "list the data sets of the tasks, or download one from its official source"
 EXAMPLE = "lrcnet data get psmnist --data ~/data"
+GROUP = "the paper"
 
 STATES = {"intact": "intact", "other": "here, with another checksum", "missing": "not here"}
 

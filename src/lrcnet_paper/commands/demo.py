@@ -4,6 +4,7 @@ import argparse
 
 HELP = "train an LRC and a Neural ODE on two dynamical systems, compare with the paper, draw the trajectories"
 EXAMPLE = "lrcnet demo --out demo"
+GROUP, STATUS = "the paper", "loading torch"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

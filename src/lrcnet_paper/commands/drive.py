@@ -7,6 +7,7 @@ from lrcnet_paper.road_seeds import CLOSED_LOOP
 
 HELP = "let a trained policy drive, and write one offline page that replays it: camera, steering, map, neurons"
 EXAMPLE = "lrcnet drive runs/driving_own_lrcu-s_seed0 --world own --season winter --noise 0.1 --html drive.html"
+GROUP, STATUS = "trained networks", "loading the policy"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -55,6 +56,5 @@ def run(arguments: argparse.Namespace) -> int:
         trace=arguments.trace or None,
         with_attention=arguments.attention,
     )
-    size = page.stat().st_size / 1e6
-    print(f"{replay.ending}, {replay.seconds:.1f} s; written to {arguments.html} ({size:.1f} MB)")
+    print(f"{replay.ending}, {replay.seconds:.1f} s; written to {page} ({page.stat().st_size / 1e6:.1f} MB)")
     return 0

@@ -6,6 +6,7 @@ from lrcnet.flags import refuse
 
 HELP = "make one page of finished runs: tables beside the paper's, verdicts, learning curves, trajectories"
 EXAMPLE = "lrcnet report results --html report.html"
+GROUP, STATUS = "the paper", "reading the runs"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lrcnet.pages.content import Cell, Picture, Table
+from lrcnet.progress import track
 from lrcnet_paper import artefacts as paper
 from lrcnet_paper.artefacts.artefact import Part, Rendered
 from lrcnet_paper.results.finished_run import FinishedRun
@@ -42,7 +43,7 @@ def assemble(runs: Sequence[FinishedRun], names: Sequence[str] | None = None) ->
     current = current_runs(runs)
     wanted = list(paper.ARTEFACTS) if names is None else [name for name in paper.ARTEFACTS if name in names]
     sections = []
-    for name in wanted:
+    for name in track(wanted, "drawing", unit="artefact"):
         artefact = paper.load(name)
         content = artefact.render(current)
         sections.append(ArtefactSection(name, artefact.title, content, artefact.says, artefact.part))

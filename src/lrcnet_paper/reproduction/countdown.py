@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from lrcnet.progress import format_duration
 from lrcnet_paper import tasks
 from lrcnet_paper.training.result import Result
 from lrcnet_paper.training.spec import RunSpec
@@ -35,12 +36,6 @@ class Countdown:
         metric = tasks.find(spec.task, spec.variant).metric
         value = f"{metric} {result.metrics[metric]:.4g}" if metric in result.metrics else result.status
         remaining = (self.total - self.ended) * (now - self.started) / self.trained if self.trained else 0.0
-        estimate = f"; about {_duration(remaining)} left" if remaining > 1 else ""
+        estimate = f"; about {format_duration(remaining)} left" if remaining > 1 else ""
         name = f"{spec.task} {spec.label()} {spec.model} seed {spec.seed}"
         self.report(f"[{self.ended}/{self.total}] {name}: {value}{estimate}")
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -6,12 +6,15 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from lrcnet.errors import check_target, one_of
+from lrcnet.progress import is_drawn, status, track
 from lrcnet_paper import artefacts, report
 from lrcnet_paper.report import ArtefactSection
 from lrcnet_paper.reproduction.costs import estimate_costs
 from lrcnet_paper.reproduction.countdown import Countdown
+from lrcnet_paper.reproduction.grid_table import GridTable
 from lrcnet_paper.reproduction.plan import is_done, matches, plan_runs, split_by_data
 from lrcnet_paper.results.analysis import analyse_all
 from lrcnet_paper.results.collected import collect as collect_runs
@@ -95,24 +98,21 @@ def reproduce(
     if specs:
         if budget != "smoke":
             report_costs([spec for spec in specs if not is_done(spec, out)], data, on_line)
+        table = GridTable(specs) if progress and is_drawn() else None
+        choices: dict[str, Any] = {"engine": engine, "progress": progress, "threads": threads, "address": address}
         try:
-            run_all(
-                specs,
-                out,
-                data=data,
-                engine=engine,
-                progress=progress,
-                threads=threads,
-                address=address,
-                on_result=Countdown(len(specs), on_line).add,
-            )
+            ended = table.add if table else Countdown(len(specs), on_line).add
+            run_all(specs, out, data=data, on_result=ended, **choices)
         except RunsLeftError as error:
             left_out = error
+        if table:
+            table.close()
         save_roll_outs(out)
     measure(chosen_names, out, only=only, on_line=on_line)
     runs = read_runs(out) if Path(out).is_dir() else []
     sections = report.assemble(runs, chosen_names)
-    files = {section.name: report.write_folder(section, Path(out) / "artefacts") for section in sections}
+    folder = Path(out) / "artefacts"
+    files = {one.name: report.write_folder(one, folder) for one in track(sections, "writing", unit="artefact")}
     collected = [] if collect is None else collect_runs(runs, collect)
     return Reproduction(runs, sections, files, collected, missing, left_out)
 
@@ -165,6 +165,7 @@ def write_report(
         if target is not None:
             check_target(target)
     sections = report.assemble(runs, chosen_names)
+    status("writing the page")
     pages = [] if html is None else [report.write_html(sections, runs, html)]
     if markdown is not None:
         pages.append(report.write_markdown(sections, runs, markdown))

@@ -20,6 +20,8 @@ WORDS: tuple[Word, ...] = get_args(Word)
 # The symbol stands beside the word, so that a verdict never depends on its colour alone.
 SYMBOLS: dict[str, str] = dict(zip(WORDS, ("✓", "▽", "≈", "✗", "·"), strict=True))
 
+COLOURS: dict[str, str] = dict(zip(WORDS, ("green", "green", "yellow", "red", "grey"), strict=True))
+
 # Fewest seeds of a verdict, and of a contradiction.
 FEWEST_SEEDS, SEEDS_TO_CONTRADICT = 2, 3
 # Below this share of the paper's margin, ours is weaker.
@@ -104,6 +106,10 @@ class Verdict(RichCell):
     certainty: str = ""
 
     column_class = "verdicts"
+
+    @property
+    def colour(self) -> str:
+        return COLOURS[self.word]
 
     def __str__(self) -> str:
         beside = (*self.conditions, *(f"warning: {warning}" for warning in self.warnings))

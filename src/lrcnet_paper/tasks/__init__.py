@@ -6,6 +6,8 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from lrcnet.errors import one_of, suggest
+
 from . import driving, imdb, neural_ode, person, psmnist
 from .own_tasks import find_own, make_task, own_names, register, squared_error
 from .task import Recipe, Samples, SampleSet, Task
@@ -39,12 +41,13 @@ def find(name: str, variant: str | None = None) -> Task:
     variants = _BENCHMARKS.get(name) or find_own(name)
     if variants is None:
         names = [*_BENCHMARKS, *own_names()]
-        raise ValueError(f"task must be one of {names}, or a file that defines one; got {name!r}")
+        listed = ", ".join(names)
+        raise ValueError(
+            f"task must be one of {listed}, or a file that defines one, but is {name!r}; {suggest(name, names)}"
+        )
     if variant is None:
         return next(iter(variants.values()))
-    if variant not in variants:
-        raise ValueError(f"variant of {name} must be one of {list(variants)}; got {variant!r}")
-    return variants[variant]
+    return variants[one_of(f"variant of {name}", variant, variants)]
 
 
 __all__ = ["TASKS", "Recipe", "SampleSet", "Samples", "Task", "find", "make_task", "register", "squared_error"]

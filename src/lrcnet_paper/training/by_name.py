@@ -12,7 +12,7 @@ from lrcnet_paper.tasks.driving import RECORDINGS
 from lrcnet_paper.training.rate_search import search_learning_rate
 from lrcnet_paper.training.result import Result
 from lrcnet_paper.training.run_folder import read_spec
-from lrcnet_paper.training.single_run import run_in
+from lrcnet_paper.training.single_run import finished_result, run_in
 from lrcnet_paper.training.spec import RunSpec
 
 RUNS_FOLDER = "runs"
@@ -32,6 +32,7 @@ def train(
     threads: int | None = None,
     loggers: tuple[str, ...] = (),
     on_rate: Callable[[float, Result | None], None] = lambda rate, result: None,
+    on_folder: Callable[[Path, bool], None] = lambda folder, finished: None,
     **settings: Any,
 ) -> Result:
     """Train one model on one task, or continue the run where it was interrupted.
@@ -46,6 +47,8 @@ def train(
         search_rate: whether to try the paper's three learning rates and keep the one of least validation loss.
         data, progress, threads, loggers: see `run`.
         on_rate: called with each rate of a search and its result, None where it diverged.
+        on_folder: called with the folder of the run before it starts, and whether it was finished before; a search
+            calls it with the folder of the best run at its end.
         settings: further fields of `RunSpec`, such as seed=1 or epochs=100.
 
     Raises:
@@ -68,15 +71,17 @@ def train(
     if not search_rate:
         folder = Path(out or Path(RUNS_FOLDER) / spec.folder_name())
         _check_resume(folder, resume)
+        on_folder(folder, finished_result(folder, spec) is not None)
         return run_in(folder, spec, data=data, progress=progress, threads=threads, loggers=loggers)
     if spec.learning_rate is not None:
         raise ValueError("--search-lr tries its own rates, but --lr was given; leave one of them out")
     if resume is not None:
         flag = "--resume" if resume else "--no-resume"
         raise ValueError(f"--search-lr always continues existing runs, but {flag} was given; leave it out")
-    _, result = search_learning_rate(
+    rate, result = search_learning_rate(
         spec, out or RUNS_FOLDER, data, progress=progress, threads=threads, loggers=loggers, on_result=on_rate
     )
+    on_folder(Path(out or RUNS_FOLDER) / spec.with_(learning_rate=rate).folder_name(), False)
     return result
 
 

@@ -19,6 +19,7 @@ from torch.optim import Optimizer
 
 from lrcnet.cells.liquid import LiquidCell
 from lrcnet.errors import DivergenceError, DivergenceWarning
+from lrcnet.progress import Bar
 from lrcnet_paper.models import build, parameter_count
 from lrcnet_paper.tasks import Task, find
 from lrcnet_paper.training import checkpoint, run_folder
@@ -26,9 +27,9 @@ from lrcnet_paper.training.checkpoint import Row
 from lrcnet_paper.training.length import run_length
 from lrcnet_paper.training.loggers import Loggers
 from lrcnet_paper.training.loop import train_steps
+from lrcnet_paper.training.metric_text import format_value, shorten
 from lrcnet_paper.training.optimisers import make_optimiser
 from lrcnet_paper.training.problems import Problem, ProblemSettings, ProcessShare, problem_class
-from lrcnet_paper.training.progress_bar import ProgressBar
 from lrcnet_paper.training.result import Result, machine, versions
 from lrcnet_paper.training.schedules import make_schedule
 from lrcnet_paper.training.spec import RunSpec
@@ -148,9 +149,7 @@ class Fit:
             title = f"{self.spec.task} {self.spec.label()} {self.spec.model} seed {self.spec.seed}"
             self._write_tables()
             with (
-                ProgressBar(
-                    title, problem.steps(self.length), problem.steps(progress.done), self.shows_progress
-                ) as bar,
+                self._open_bar(title) as bar,
                 Loggers(self.logger_names, self.folder, self.spec) as loggers,
             ):
                 try:
@@ -164,7 +163,19 @@ class Fit:
                     raise DivergenceError(f"{title}: {error}") from error
         return self._finish(numbers, "finished")
 
-    def _train_to_next_evaluation(self, bar: ProgressBar, loggers: Loggers) -> None:
+    def _open_bar(self, title: str) -> Bar:
+        steps = self.problem.steps
+        return Bar(
+            title,
+            steps(self.length),
+            done=steps(self.progress.done),
+            unit=self.problem.unit,
+            per_unit=steps(1),
+            folder=str(self.folder),
+            wanted=self.shows_progress,
+        )
+
+    def _train_to_next_evaluation(self, bar: Bar, loggers: Loggers) -> None:
         """Train up to the next evaluation, evaluate, and write the checkpoint and the tables."""
         problem, progress = self.problem, self.progress
         stop = problem.next_evaluation(progress.done)
@@ -179,7 +190,7 @@ class Fit:
             done=progress.done,
             stop=stop,
             clip=self.spec.clip,
-            on_step=bar.step,
+            on_step=bar.advance,
         )
         losses, samples = self._sum_over_processes(torch.tensor(sums, dtype=torch.float64)).tolist()
         seconds = time.perf_counter() - started
@@ -202,7 +213,12 @@ class Fit:
                 checkpoint.save_best(self.folder, self.network, stop)
             checkpoint.save_last(self.folder, self.network, self.raw_optimiser, progress)
         self._write_tables()
-        bar.show(**{name: value for name, value in row.items() if name not in (problem.unit, "learning_rate")})
+        metric = self.task.metric
+        measured = (row[name] for split in ("validation", "test") if (name := f"{split}_{metric}") in row)
+        value = next(measured, None)
+        headline = "" if value is None else f"{shorten(metric)} {format_value(metric, value)}"
+        hidden = (problem.unit, "learning_rate")
+        bar.show(headline, {shorten(name): number for name, number in row.items() if name not in hidden})
 
     def _is_better(self, row: Row) -> bool:
         """Tell whether this is the best validation so far: by the reported metric, then by the loss."""

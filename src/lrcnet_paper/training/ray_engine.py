@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from lrcnet.progress import Bar
 from lrcnet_paper.tasks.data_folders import ENVIRONMENT
 from lrcnet_paper.training.grid import run_or_diverge
-from lrcnet_paper.training.progress_bar import ProgressBar
 from lrcnet_paper.training.result import Result
 from lrcnet_paper.training.run_folder import first_threads
 from lrcnet_paper.training.single_run import ERRORS_OF_ONE_RUN
@@ -49,7 +49,7 @@ def run_on_ray(
     folder, files, named = _absolute(out), _absolute(data), _absolute(os.environ.get(ENVIRONMENT))
     try:
         waiting = {task.remote(spec.as_dict(), folder, files, named, threads, cpus, loggers): spec for spec in specs}
-        with ProgressBar("runs", len(specs), 0, progress) as bar:
+        with Bar("training on Ray", len(specs), unit="run", wanted=progress) as bar:
             while waiting:
                 (ready, *_), _ = ray.wait(list(waiting), num_returns=1)
                 spec = waiting.pop(ready)
@@ -67,7 +67,7 @@ def run_on_ray(
                     raise RuntimeError(f"Ray could not run {spec.folder_name()}: {reason}") from error
                 else:
                     keep(spec, Result.from_dict(content))
-                bar.step()
+                bar.advance()
     finally:
         if starts_cluster:
             ray.shutdown()

@@ -12,6 +12,7 @@ import torch
 from torch.multiprocessing.spawn import ProcessException
 
 from lrcnet.errors import DivergenceError
+from lrcnet.progress import shown_to_caller, status
 from lrcnet_paper.tasks import find
 from lrcnet_paper.training import run_folder
 from lrcnet_paper.training.atomic_files import remove_leftovers
@@ -84,6 +85,8 @@ def run_in(
     # Plain values in and out: launchers that start processes take arguments apart and cannot rebuild frozen classes.
     files = None if data is None else os.fspath(data)
     launch: Any = fabric.launch
+    if spec.devices > 1:
+        status("")  # the first of the other processes draws its own bar
     try:
         result = launch(_train_in_process, spec.as_dict(), os.fspath(folder), files, progress, threads, tuple(loggers))
     except ProcessException as error:
@@ -135,7 +138,8 @@ def _train_in_process(
     spec, folder = RunSpec.from_dict(content), Path(path)
     # The first process holds the lock for all of them.
     lock = run_folder.lock_folder(folder) if fabric.is_global_zero else contextlib.nullcontext()
-    with lock, _set_threads(threads or run_folder.first_threads(folder) or default_threads(spec)):
+    threads = threads or run_folder.first_threads(folder) or default_threads(spec)
+    with lock, _set_threads(threads), shown_to_caller(progress and fabric.is_global_zero):
         return Fit(fabric, spec, folder, data, progress, loggers).run().as_dict()
 
 

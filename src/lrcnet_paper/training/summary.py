@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from lrcnet_paper.tasks import find
+from lrcnet_paper.training.metric_text import format_metric
 from lrcnet_paper.training.rate_search import LOSS
 from lrcnet_paper.training.result import Result
+
+# The command that shows most of a trained network, by the kind of its task.
+NEXT = {
+    "steering": "lrcnet drive {folder} --html drive.html",
+    "trajectory": "lrcnet report {parent} --html report.html",
+}
 
 
 def format_result(result: Result) -> str:
@@ -17,6 +27,17 @@ def format_result(result: Result) -> str:
     }
     width = max(map(len, rows))
     return "\n".join(f"{name:<{width}}  {text}" for name, text in rows.items())
+
+
+def format_run(result: Result, folder: Path, finished_before: bool) -> str:
+    """Format the end of a run: its numbers, the reported metric in its unit, the folder, the command to go on with."""
+    task = find(result.task, result.variant)
+    value = result.metrics.get(task.metric)
+    headline = result.status if value is None else format_metric(task.metric, value)
+    before = "this run was finished before; nothing was trained\n" if finished_before else ""
+    command = NEXT.get(task.kind, "lrcnet explain {folder} --html inside.html")
+    numbers = format_result(result)
+    return f"{numbers}\n\n{before}{headline}, in {folder}\nnext: {command.format(folder=folder, parent=folder.parent)}"
 
 
 def format_rate(rate: float, result: Result | None) -> str:

@@ -50,7 +50,7 @@ def test_a_task_of_a_file_trains_resumes_and_is_reported(file: Path, tmp_path: P
 
 
 def test_a_task_is_found_through_the_variable(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ValueError, match=r"task must be one of .*, or a file that defines one; got 'waves'"):
+    with pytest.raises(ValueError, match=r"task must be one of .*, or a file that defines one, but is 'waves'; choose"):
         tasks.find("waves")
     monkeypatch.setenv(own_tasks.VARIABLE, str(file))
     assert tasks.find("waves").splits["train"] == 64

@@ -15,8 +15,12 @@ def test_a_run_prints_its_numbers_and_the_same_command_again_reads_them(tmp_path
     first = capsys.readouterr().out
     assert "mean_absolute_error " in first
     assert "1,426 parameters" in first
+    assert "\nmean absolute error " in first, "the reported metric"
+    assert f", in {tmp_path / 'run'}\nnext: lrcnet report {tmp_path} --html" in first
     assert main(command) == 0
-    assert capsys.readouterr().out == first
+    again = capsys.readouterr().out
+    assert again.replace("this run was finished before; nothing was trained\n", "") == first
+    assert again != first
 
 
 @pytest.mark.parametrize(
