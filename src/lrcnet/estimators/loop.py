@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import importlib
 import math
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ from torch import Tensor, nn
 
 from lrcnet.errors import DivergenceError
 from lrcnet.estimators.preparation import Inputs
+from lrcnet.progress import Bar, shown_to_caller
 
 # Above this norm, a gradient comes from a single odd batch more often than from the data.
 LARGEST_GRADIENT = 1.0
@@ -84,29 +84,31 @@ def train(
     pause = 5 if settings.patience is None else max(1, settings.patience // 3)
     plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=1 / 3, patience=pause, threshold=1e-3)
     best, best_weights, waited, started = math.inf, copy.deepcopy(model.state_dict()), 0, time.perf_counter()
-    bar = _progress_bar(settings)
+    wanted = settings.progress is not False
     try:
-        for epoch in bar:
-            training_loss = _epoch(model, training, loss, settings.batch_size, optimizer, generator)
-            checked = training_loss if validation is None else evaluate(model, validation, loss)
-            if not math.isfinite(checked):
-                if not math.isfinite(best):
-                    raise DivergenceError(
-                        f"the loss must stay finite, but is {checked} after epoch {epoch + 1}; use a smaller "
-                        "learning_rate"
-                    )
-                break
-            record = {"epoch": epoch + 1, "loss": training_loss, "learning_rate": optimizer.param_groups[0]["lr"]}
-            record |= {} if validation is None else {"validation_loss": checked}
-            plateau.step(training_loss)
-            if checked < best - 1e-4 * abs(best) or not math.isfinite(best):
-                best, best_weights, waited = checked, copy.deepcopy(model.state_dict()), 0
-            else:
-                waited += 1
-            on_epoch({**record, "seconds": time.perf_counter() - started})
-            _describe(bar, record)
-            if settings.patience is not None and waited >= settings.patience:
-                break
+        with shown_to_caller(wanted), Bar("training", settings.epochs, unit="epoch", wanted=wanted) as bar:
+            for epoch in range(settings.epochs):
+                training_loss = _epoch(model, training, loss, settings.batch_size, optimizer, generator)
+                checked = training_loss if validation is None else evaluate(model, validation, loss)
+                if not math.isfinite(checked):
+                    if not math.isfinite(best):
+                        raise DivergenceError(
+                            f"the loss must stay finite, but is {checked} after epoch {epoch + 1}; use a smaller "
+                            "learning_rate"
+                        )
+                    break
+                record = {"epoch": epoch + 1, "loss": training_loss, "learning_rate": optimizer.param_groups[0]["lr"]}
+                record |= {} if validation is None else {"validation_loss": checked}
+                plateau.step(training_loss)
+                if checked < best - 1e-4 * abs(best) or not math.isfinite(best):
+                    best, best_weights, waited = checked, copy.deepcopy(model.state_dict()), 0
+                else:
+                    waited += 1
+                on_epoch({**record, "seconds": time.perf_counter() - started})
+                bar.advance()
+                bar.show(f"loss {checked:.3g}", {name: record[name] for name in record if "loss" in name})
+                if settings.patience is not None and waited >= settings.patience:
+                    break
     finally:
         model.load_state_dict(best_weights)
         model.eval()
@@ -143,25 +145,6 @@ def _epoch(
         optimizer.step()
         total += float(value.detach()) * len(chosen)
     return total / count
-
-
-def _progress_bar(settings: Settings) -> Any:
-    epochs = range(settings.epochs)
-    if settings.progress is False:
-        return epochs
-    try:
-        tqdm: Any = importlib.import_module("tqdm").tqdm
-    except ImportError:
-        return epochs
-    # None hides the bar where the output is no terminal.
-    return tqdm(epochs, "training", leave=False, unit="epoch", disable=None if settings.progress is None else False)
-
-
-def _describe(bar: Any, record: dict[str, float]) -> None:
-    if not isinstance(bar, range):
-        bar.set_postfix_str(
-            ", ".join(f"{name.replace('_', ' ')} {record[name]:.3g}" for name in record if "loss" in name)
-        )
 
 
 def split_off(groups: Any, share: float, generator: torch.Generator) -> Iterator[Tensor]:
