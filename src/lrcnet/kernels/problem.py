@@ -189,9 +189,9 @@ def _plan(switches: Switches) -> tuple[tuple[int, ...], Callable[..., tuple[int,
         addresses.append("0" if not letter.used(switches) else at if needed else f"0 if {name} is None else {at}")
     checks.append(
         "(mask is None or mask.shape == matrix and mask.dtype is bools and mask.is_cpu and mask.is_contiguous() "
-        "and mask.data_ptr())"
+        "and (at_mask := mask.data_ptr()))"
     )
-    addresses.append("0 if mask is None else mask.data_ptr()")
+    addresses.append("0 if mask is None else at_mask")
     source = f"""
 def read_addresses(circuit, dtype, {", ".join(shapes.values())}):
     {", ".join(Circuit._fields)} = circuit

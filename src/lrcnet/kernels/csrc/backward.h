@@ -20,8 +20,8 @@ struct Sums {
     const std::size_t before = arena.used;
     const index_t rows = sizes.vectors * kPlanes * kLanes<T>, wire = kWirePlanes * kLanes<T>;
     first = state = arena.take<T>(sizes.wired ? sizes.state_wires * wire : sizes.m * rows);
-    input = arena.take<T>(sizes.wired ? sizes.input_wires * wire : sizes.n * rows);
-    o = arena.take<T>(elastic && !sizes.wired ? (sizes.m + sizes.n) * sizes.m_padded : 0);
+    input = arena.take<T>(sizes.input_wired ? sizes.input_wires * wire : sizes.n * rows);
+    o = arena.take<T>(elastic ? sizes.o_rows() * sizes.m_padded : 0);
     g_l = arena.take<T>(sizes.m_padded), p = arena.take<T>(sizes.m_padded);
     for (T*& letter : unit) letter = arena.take<T>(sizes.m_padded);
     scale = arena.take<T>(sizes.n_padded), shift = arena.take<T>(sizes.n_padded);
@@ -44,7 +44,7 @@ struct BackwardScratch {
     gf_one = arena.take<T>(unfolded), gu_one = arena.take<T>(unfolded), gw_one = arena.take<T>(unfolded);
     h = arena.take<T>(points * sizes.m_padded), gh = arena.take<T>(block);
     lanes = arena.take<T>(sizes.block * kLanes<T>);
-    const index_t stride = sizes.wired ? sizes.block_points : 0, rows = larger(sizes.m_padded, sizes.n_padded);
+    const index_t stride = sizes.input_wired ? sizes.block_points : 0, rows = larger(sizes.m_padded, sizes.n_padded);
     y_t = arena.take<T>(rows * stride), dy_t = arena.take<T>(rows * stride);
     gradient_t = {arena.take<T>(sizes.m_padded * stride), arena.take<T>(sizes.m_padded * stride),
                   arena.take<T>(sizes.m_padded * stride), stride};
@@ -195,7 +195,7 @@ struct Backward {
     const index_t points = steps * samples;
     gather_inputs(problem, sizes, weights, time, steps, sample, samples, scratch.y);
     if (want_y) std::memset(scratch.dy, 0, static_cast<std::size_t>(points * sizes.n_padded) * sizeof(T));
-    if (sizes.wired)
+    if (sizes.input_wired)
       differentiate_wired(scratch, weights.input_wires, scratch.y, sizes.n_padded, points, scratch.gf, scratch.gu,
                           scratch.gw, sum.input, want_y ? scratch.dy : nullptr);
     else
@@ -313,11 +313,15 @@ struct Backward {
       for (index_t v = 0; v < sizes.vectors; ++v) {
         const T* from = packed + (j * sizes.vectors + v) * kPlanes * W;
         const index_t at = (first + j) * sizes.m + v * W, here = sizes.m - v * W;
-        store_part(a + at, load(from + kA * W) * a_unit, here);
-        store_part(b + at, load(from + kB * W) * b_unit, here);
-        store_part(k + at, load(from + kK * W) * k_unit, here);
-        for (index_t l = 0; l < smaller(W, here); ++l)
-          g[at + l] = through_constraint(from[kG * W + l] * g_unit, static_cast<const T*>(problem.letters.g)[at + l]);
+        const IVec<T> exists = problem.mask ? load_mask<T>(problem.mask + at, here) : ~IVec<T>{};
+        store_part(a + at, masked<T>(load(from + kA * W) * a_unit, exists), here);
+        store_part(b + at, masked<T>(load(from + kB * W) * b_unit, exists), here);
+        store_part(k + at, masked<T>(load(from + kK * W) * k_unit, exists), here);
+        // As `through_constraint`.
+        const Vec<T> by_g = load(from + kG * W) * g_unit,
+                     value = load_part(static_cast<const T*>(problem.letters.g) + at, here);
+        const auto passes = (value >= T(0)) | (by_g < T(0));
+        store_part(g + at, masked<T>(passes ? by_g : Vec<T>{}, exists), here);
       }
   }
 
@@ -340,31 +344,41 @@ struct Backward {
       }
   }
 
-  // Clears the gradients of a, b, g, k, o, or those of missing synapses alone.
-  void clear_synapses(bool all) const {
+  // Clears the gradients of a, b, g, k, o in `rows` rows from `first` on.
+  void clear_rows(index_t first, index_t rows) const {
     const Letters<void*>& to = gradients.letters;
-    const index_t count = (sizes.m + sizes.n) * sizes.m;
-    const unsigned char* mask = problem.mask;
-    for (void* letter : {to.a, to.b, to.g, to.k, to.o}) {
-      if (!letter) continue;
-      T* values = static_cast<T*>(letter);
-      if (all)
-        std::memset(letter, 0, static_cast<std::size_t>(count) * sizeof(T));
-      else
-        for (index_t at = 0; at < count; ++at) values[at] = mask[at] ? values[at] : T(0);
-    }
+    for (void* letter : {to.a, to.b, to.g, to.k, to.o})
+      if (letter)
+        std::memset(static_cast<T*>(letter) + first * sizes.m, 0, static_cast<std::size_t>(rows * sizes.m) * sizeof(T));
+  }
+
+  // Writes the gradients of o for the rows that are not in a list; zeros without an elastance.
+  void write_o_gradients(const T* from) const {
+    const T unit = static_cast<T>(problem.units->o);
+    for (index_t j = 0; gradients.letters.o && j < sizes.o_rows(); ++j)
+      for (index_t i = 0; i < sizes.m; i += W) {
+        const index_t at = j * sizes.m + i, here = sizes.m - i;
+        Vec<T> by_o = elastic ? load(from + j * sizes.m_padded + i) * unit : Vec<T>{};
+        if (problem.mask) by_o = masked<T>(by_o, load_mask<T>(problem.mask + at, here));
+        store_part(static_cast<T*>(gradients.letters.o) + at, by_o, here);
+      }
   }
 
   void write_gradients() const {
     const Sums<T>& all = sums[0];
     for (index_t part = 1; part < sizes.parts; ++part)
       for (std::size_t i = 0; i < all.count; ++i) all.first[i] += sums[part].first[i];
+    write_o_gradients(all.o);
     if (sizes.wired) {
-      clear_synapses(true);
+      clear_rows(0, sizes.m);
       write_wire_gradients(weights.state_wires, all.state, 0);
-      write_wire_gradients(weights.input_wires, all.input, sizes.m);
     } else {
       write_row_gradients(all.state, 0, sizes.m);
+    }
+    if (sizes.input_wired) {
+      clear_rows(sizes.m, sizes.n);
+      write_wire_gradients(weights.input_wires, all.input, sizes.m);
+    } else {
       write_row_gradients(all.input, sizes.m, sizes.n);
     }
     const Letters<void*>& to = gradients.letters;
@@ -377,15 +391,6 @@ struct Backward {
     }
     write_gradient(to.input_scale, all.scale, units.input_scale, nullptr, sizes.n);
     write_gradient(to.input_shift, all.shift, units.input_shift, nullptr, sizes.n);
-    if (sizes.wired) return;
-    for (index_t j = 0; to.o && j < sizes.m + sizes.n; ++j) {
-      T* row = static_cast<T*>(to.o) + j * sizes.m;
-      if (elastic)
-        write_gradient(row, all.o + j * sizes.m_padded, units.o, nullptr, sizes.m);
-      else
-        std::memset(row, 0, static_cast<std::size_t>(sizes.m) * sizeof(T));
-    }
-    if (problem.mask) clear_synapses(false);
   }
 
   struct AllSums {

@@ -10,16 +10,19 @@ namespace {
 template <class T>
 struct ForwardScratch {
   T *y, *f_in, *u_in, *w_in, *f, *u, *w, *h;
-  T *y_t, *h_t;  // transposed, for a wiring; so are f_in, u_in, w_in then
-  Currents<T> sums_t;
+  T *y_t, *h_t;  // transposed, for a wiring; so are f_in, u_in, w_in if the states have a list too
+  Currents<T> sums_t, inputs_t;
 
   void lay_out(Arena& arena, Sizes sizes) {
     const index_t points = sizes.steps * sizes.block;
     const index_t sums = sizes.m_padded * (sizes.wired ? sizes.block_points : points),
                   step_t = sizes.wired ? sizes.m_padded * sizes.step_points : 0;
     y = arena.take<T>(points * sizes.n_padded);
-    y_t = arena.take<T>(sizes.wired ? sizes.n_padded * sizes.block_points : 0), h_t = arena.take<T>(step_t);
+    y_t = arena.take<T>(sizes.input_wired ? sizes.n_padded * sizes.block_points : 0), h_t = arena.take<T>(step_t);
     f_in = arena.take<T>(sums), u_in = arena.take<T>(sums), w_in = arena.take<T>(sums);
+    const index_t apart = sizes.input_wired && !sizes.wired ? sizes.m_padded * sizes.block_points : 0;
+    inputs_t = {arena.take<T>(apart), arena.take<T>(apart), arena.take<T>(apart), sizes.block_points};
+    if (!apart) inputs_t = {f_in, u_in, w_in, sizes.block_points};
     sums_t = {arena.take<T>(step_t), arena.take<T>(step_t), arena.take<T>(step_t), sizes.step_points};
     f = arena.take<T>(sizes.block * sizes.m_padded), u = arena.take<T>(sizes.block * sizes.m_padded),
     w = arena.take<T>(sizes.block * sizes.m_padded);
@@ -37,21 +40,27 @@ struct Forward {
 
   explicit Forward(const Problem& given) : problem(given), sizes(Sizes::of<T>(given)) {}
 
-  // The same for a wiring: f_in, u_in, w_in are (units, points).
+  // The same from a list: f_in, u_in, w_in are (units, points), unless the states have no list.
   void sum_wired_inputs(const ForwardScratch<T>& scratch, index_t time, index_t steps, index_t sample,
                         index_t samples) const {
+    const bool elastic = problem.elastance != kNone;
     const index_t points = steps * samples, stride = sizes.block_points;
+    const Currents<T>& to = scratch.inputs_t;
     for (index_t i = 0; i < sizes.m; ++i)
       for (index_t p = 0; p < stride; p += W) {
-        store(scratch.f_in + i * stride + p, splat(weights.g_l[i]));
-        store(scratch.u_in + i * stride + p, splat(weights.g_l[i]));
-        store(scratch.w_in + i * stride + p, splat(weights.p[i]));
+        store(to.f + i * stride + p, splat(weights.g_l[i]));
+        store(to.u + i * stride + p, splat(weights.g_l[i]));
+        store(to.w + i * stride + p, splat(weights.p[i]));
       }
-    if (sizes.n == 0) return;
-    gather_inputs(problem, sizes, weights, time, steps, sample, samples, scratch.y);
-    transpose(scratch.y, sizes.n_padded, points, sizes.n, scratch.y_t, stride);
-    sum_wires(weights.input_wires, scratch.y_t, stride, points, problem.elastance != kNone,
-              {scratch.f_in, scratch.u_in, scratch.w_in, stride}, {scratch.f_in, scratch.u_in, scratch.w_in, stride});
+    if (sizes.n > 0) {
+      gather_inputs(problem, sizes, weights, time, steps, sample, samples, scratch.y);
+      transpose(scratch.y, sizes.n_padded, points, sizes.n, scratch.y_t, stride);
+      sum_wires(weights.input_wires, scratch.y_t, stride, points, elastic, {to.f, to.u, to.w, stride}, to);
+    }
+    if (sizes.wired) return;
+    transpose(to.f, stride, sizes.m, points, scratch.f_in, sizes.m_padded);
+    transpose(to.u, stride, sizes.m, points, scratch.u_in, sizes.m_padded);
+    if (elastic) transpose(to.w, stride, sizes.m, points, scratch.w_in, sizes.m_padded);
   }
 
   // Sums f, u, w of one unfolding of a step whose first point is `point`.
@@ -68,7 +77,7 @@ struct Forward {
   // Sums the inputs' part of f, u, w for a block of steps.
   void sum_inputs(const ForwardScratch<T>& scratch, index_t time, index_t steps, index_t sample,
                   index_t samples) const {
-    if (sizes.wired) return sum_wired_inputs(scratch, time, steps, sample, samples);
+    if (sizes.input_wired) return sum_wired_inputs(scratch, time, steps, sample, samples);
     const index_t points = steps * samples;
     const std::size_t row = static_cast<std::size_t>(sizes.m_padded) * sizeof(T);
     for (index_t p = 0; p < points; ++p) {

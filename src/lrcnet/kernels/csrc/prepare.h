@@ -21,6 +21,9 @@ constexpr index_t kPoints = 128;
 // With fewer synapses than this, one more thread costs more than it saves.
 constexpr double kSynapsesPerThread = 60000;
 
+// Making the list of a wiring costs as much as this many points of each of its synapses.
+constexpr double kPointsPerWire = 16;
+
 inline index_t smaller(index_t a, index_t b) { return a < b ? a : b; }
 inline index_t larger(index_t a, index_t b) { return a < b ? b : a; }
 
@@ -51,9 +54,10 @@ bool allocate(S& scratch, void*& block, Arguments... arguments) {
 
 struct Sizes {
   index_t T, B, n, m, K, m_padded, n_padded, vectors, planes, parts, block, steps;
-  // With a mask: its synapses, and whether they are worth a list of their own (see wired.h). If so, the padded number
-  // of points of one step and of a block of steps, with a vector more because a step may start anywhere in a block.
-  bool wired;
+  // With a mask: its synapses, and whether all of them, or at least those of the inputs, are worth a list of their own
+  // (see wired.h). If so, the padded number of points of one step and of a block of steps, with a vector more because a
+  // step may start anywhere in a block.
+  bool wired, input_wired;
   index_t state_wires, input_wires, step_points, block_points;
 
   template <class Number>
@@ -76,13 +80,24 @@ struct Sizes {
     sizes.steps = larger(1, smaller(sizes.T, kPoints / sizes.block));
     sizes.step_points = padded<Number>(sizes.block);
     sizes.block_points = padded<Number>(sizes.steps * sizes.block) + kLanes<Number>;
-    // The cost of a point in synapses: padding to whole vectors of points, or of units. A transposition costs about as
-    // much as four synapses.
-    const double wired = static_cast<double>(sizes.K * sizes.state_wires) * sizes.step_points / sizes.block +
-                         sizes.input_wires + 4.0 * (sizes.K + 1) * sizes.m;
-    sizes.wired = problem.mask && wired < static_cast<double>(sizes.K * sizes.m + sizes.n) * sizes.m_padded;
+    // The cost of a point in synapses: padding to whole vectors of points, or of units. The transpositions cost about as
+    // much as some synapses of each unit, making the list and reading the gradients from it as some points of each
+    // synapse. The points of a list of inputs are those of a block of steps, so that it pays off for one sample too.
+    const double points = static_cast<double>(sizes.steps) * sizes.block, all_points = 1.0 * sizes.T * most + 1e-9;
+    const double states_listed =
+        sizes.K * (static_cast<double>(sizes.state_wires) * sizes.step_points / sizes.block + 4.0 * sizes.m) +
+        kPointsPerWire * sizes.state_wires / all_points;
+    const double inputs_listed = sizes.input_wires * padded<Number>(sizes.steps * sizes.block) / points +
+                                 6.0 * sizes.m + kPointsPerWire * sizes.input_wires / all_points;
+    const double states = static_cast<double>(sizes.K * sizes.m) * sizes.m_padded,
+                 inputs = static_cast<double>(sizes.n) * sizes.m_padded;
+    sizes.wired = problem.mask && states_listed + inputs_listed < states + inputs && states_listed < states;
+    sizes.input_wired = sizes.wired || (problem.mask && inputs_listed < inputs);
     return sizes;
   }
+
+  // The rows of o that are not in a list: those of the states come first.
+  index_t o_rows() const { return wired ? 0 : input_wired ? m : m + n; }
 };
 
 template <class T>
@@ -94,19 +109,16 @@ struct Prepared {
   T *g_l, *p, *unit[kUnitLetters], *scale, *shift;
 
   void lay_out(Arena& arena, Sizes sizes, bool elastic, bool backward) {
-    const index_t rows = sizes.wired ? 0 : sizes.vectors * kPlanes * kLanes<T>;
-    state_packed = arena.take<T>(sizes.m * rows);
-    input_packed = arena.take<T>(sizes.n * rows);
+    const index_t row = sizes.vectors * kPlanes * kLanes<T>;
+    state_packed = arena.take<T>(sizes.wired ? 0 : sizes.m * row);
+    input_packed = arena.take<T>(sizes.input_wired ? 0 : sizes.n * row);
     state_bounds = arena.take<T>(2 * sizes.m);
     input_bounds = arena.take<T>(2 * sizes.n);
-    if (sizes.wired) {
-      state_wires.lay_out(arena, sizes.m, sizes.m, sizes.state_wires);
-      input_wires.lay_out(arena, sizes.n, sizes.m, sizes.input_wires);
-      elastic = false;  // The list has o.
-    }
-    o = arena.take<T>(elastic ? (sizes.m + sizes.n) * sizes.m_padded : 0);
-    o_t_state = arena.take<T>(elastic && backward ? sizes.m * sizes.m_padded : 0);
-    o_t_input = arena.take<T>(elastic && backward ? sizes.m * sizes.n_padded : 0);
+    if (sizes.wired) state_wires.lay_out(arena, sizes.m, sizes.m, sizes.state_wires);
+    if (sizes.input_wired) input_wires.lay_out(arena, sizes.n, sizes.m, sizes.input_wires);
+    o = arena.take<T>(elastic ? sizes.o_rows() * sizes.m_padded : 0);
+    o_t_state = arena.take<T>(elastic && backward && !sizes.wired ? sizes.m * sizes.m_padded : 0);
+    o_t_input = arena.take<T>(elastic && backward && !sizes.input_wired ? sizes.m * sizes.n_padded : 0);
     g_l = arena.take<T>(sizes.m_padded), p = arena.take<T>(sizes.m_padded);
     for (T*& letter : unit) letter = arena.take<T>(sizes.m_padded);
     scale = arena.take<T>(sizes.n_padded), shift = arena.take<T>(sizes.n_padded);
@@ -131,13 +143,14 @@ struct Prepared {
   void fill(const Problem& problem, Sizes sizes, bool backward) {
     const Letters<const void*>& letters = problem.letters;
     const Letters<double>& units = *problem.units;
-    if (sizes.wired) {
+    if (sizes.wired)
       state_wires.fill(letters, units, problem.mask, 0);
-      input_wires.fill(letters, units, problem.mask, sizes.m);
-    } else {
+    else
       pack_rows(state, backward, letters, units, problem.mask, 0, sizes.m, sizes.m, state_packed, state_bounds);
+    if (sizes.input_wired)
+      input_wires.fill(letters, units, problem.mask, sizes.m);
+    else
       pack_rows(input, backward, letters, units, problem.mask, sizes.m, sizes.n, sizes.m, input_packed, input_bounds);
-    }
     copy_nonnegative(g_l, letters.g_l, units.g_l, sizes.m, sizes.m_padded);
     copy_padded(p, letters.p, units.p, sizes.m, sizes.m_padded, T(0));
     for (int letter = 0; letter < kUnitLetters; ++letter) {
@@ -150,18 +163,20 @@ struct Prepared {
     }
     copy_padded(scale, letters.input_scale, units.input_scale, sizes.n, sizes.n_padded, T(1));
     copy_padded(shift, letters.input_shift, units.input_shift, sizes.n, sizes.n_padded, T(0));
-    if (problem.elastance == lrcnet::kNone || sizes.wired) return;
+    if (problem.elastance == lrcnet::kNone) return;
     const T* weights = static_cast<const T*>(letters.o);
-    for (index_t j = 0; j < sizes.m + sizes.n; ++j) {
-      T* row = o + j * sizes.m_padded;
-      copy_padded(row, weights + j * sizes.m, units.o, sizes.m, sizes.m_padded, T(0));
-      for (index_t i = 0; problem.mask && i < sizes.m; ++i) row[i] = problem.mask[j * sizes.m + i] ? row[i] : T(0);
-    }
+    const T o_unit = static_cast<T>(units.o);
+    for (index_t j = 0; j < sizes.o_rows(); ++j)
+      for (index_t i = 0; i < sizes.m_padded; i += kLanes<T>) {
+        const index_t at = j * sizes.m + i, here = sizes.m - i;
+        const Vec<T> value = load_part(weights + at, here) * o_unit;
+        store(o + j * sizes.m_padded + i, problem.mask ? masked<T>(value, load_mask<T>(problem.mask + at, here)) : value);
+      }
     if (!backward) return;
     for (index_t i = 0; i < sizes.m; ++i) {
-      for (index_t j = 0; j < sizes.m_padded; ++j)
+      for (index_t j = 0; !sizes.wired && j < sizes.m_padded; ++j)
         o_t_state[i * sizes.m_padded + j] = j < sizes.m ? o[j * sizes.m_padded + i] : T(0);
-      for (index_t j = 0; j < sizes.n_padded; ++j)
+      for (index_t j = 0; !sizes.input_wired && j < sizes.n_padded; ++j)
         o_t_input[i * sizes.n_padded + j] = j < sizes.n ? o[(sizes.m + j) * sizes.m_padded + i] : T(0);
     }
   }

@@ -123,16 +123,49 @@ LRCNET_INLINE Vec<T> masked(Vec<T> v, IVec<T> keep) {
   return v;
 }
 
-// All-ones lanes where the mask has a 1; lanes from `count` on have no mask and are zero.
+// Bit l is the l-th byte of a mask, each 0 or 1, for one lane each; lanes from `count` on have no mask and are 0.
+template <class T>
+LRCNET_INLINE std::uint32_t mask_bits(const unsigned char* from, index_t count) {
+  constexpr index_t W = kLanes<T>, kWord = W < 8 ? W : 8;
+  std::uint32_t bits = 0;
+  if (count < W) {
+    for (index_t l = 0; l < count; ++l) bits |= std::uint32_t{from[l]} << l;
+    return bits;
+  }
+  for (index_t l = 0; l < W; l += kWord) {
+    std::uint64_t bytes = 0;
+    std::memcpy(&bytes, from + l, kWord);
+    // Byte i is moved to bit 56 + i, and the other products out of the way.
+    bits |= static_cast<std::uint32_t>(bytes * 0x0102040810204080u >> 56) << l;
+  }
+  return bits;
+}
+
+// All-ones lanes whose bit is set.
+template <class T>
+LRCNET_INLINE IVec<T> lanes_of(std::uint32_t bits) {
+  IVec<T> lane = {};
+  for (index_t l = 0; l < kLanes<T>; ++l) lane[l] = 1 << l;
+  return (lane & static_cast<std::int32_t>(bits)) != 0;
+}
+
+// sum + a b in lanes whose bit is set, sum in the others, whatever a and b are there.
+template <class T>
+LRCNET_INLINE Vec<T> add_where(std::uint32_t bits, Vec<T> sum, Vec<T> a, Vec<T> b) {
+  return sum + masked<T>(a * b, lanes_of<T>(bits));
+}
+
+#if defined(__AVX512F__) && LRCNET_VECTOR_BYTES == 64
+template <>
+LRCNET_INLINE Vec<float> add_where<float>(std::uint32_t bits, Vec<float> sum, Vec<float> a, Vec<float> b) {
+  return (Vec<float>)_mm512_mask3_fmadd_ps((__m512)a, (__m512)b, (__m512)sum, static_cast<__mmask16>(bits));
+}
+#endif
+
+// All-ones lanes where the mask has a 1; lanes from `count` on are zero.
 template <class T>
 LRCNET_INLINE IVec<T> load_mask(const unsigned char* from, index_t count) {
-  typedef signed char Bytes __attribute__((vector_size(kLanes<T>)));
-  Bytes bytes = {};
-  if (count >= kLanes<T>)
-    std::memcpy(&bytes, from, sizeof bytes);
-  else
-    std::memcpy(&bytes, from, static_cast<std::size_t>(count));
-  return -__builtin_convertvector(bytes, IVec<T>);
+  return lanes_of<T>(mask_bits<T>(from, count));
 }
 
 // Comparisons are written so that a NaN in `v` stays a NaN.

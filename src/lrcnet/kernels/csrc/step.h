@@ -28,22 +28,6 @@ struct StepUnits {
         shift(static_cast<T>(of.input_shift)) {}
 };
 
-// Whether a row of the mask has a synapse to one of the next N vectors of units; only the first `here` of these exist.
-template <class T, int N>
-LRCNET_INLINE bool any_synapse(const unsigned char* mask, index_t here) {
-  constexpr index_t kBytes = N * kLanes<T>, kWord = kBytes < 8 ? kBytes : 8;
-  std::uint64_t any = 0;
-  if (here >= kBytes)
-    for (index_t i = 0; i < kBytes; i += kWord) {
-      std::uint64_t word = 0;
-      std::memcpy(&word, mask + i, kWord);
-      any |= word;
-    }
-  else
-    for (index_t i = 0; i < here; ++i) any |= mask[i];
-  return any != 0;
-}
-
 // Adds rows [first, first + count) of a, b, g, k, o to N vectors of f, u, w, from unit i on; `here` units remain from
 // there. f is counted in the unit of g, u in that of k, w in that of o.
 template <class T, int N, bool Elastic, bool Wired>
@@ -57,23 +41,30 @@ LRCNET_INLINE void add_rows(const Problem& problem, const StepUnits<T>& units, i
           *o = Elastic ? static_cast<const T*>(problem.letters.o) + at : nullptr;
   Vec<T> f_sum[N], u_sum[N], w_sum[N];
   for (int v = 0; v < N; ++v) f_sum[v] = load(f + v * W), u_sum[v] = load(u + v * W), w_sum[v] = load(w + v * W);
+  // Read before the loop: a row without synapses skips the rest, which keeps the compiler from doing so.
+  const T a_over_b = units.a_over_b, b_unit = units.b;
   // Only the last vector of a row can be partial, and it comes alone.
   const auto take = [here](const T* from) { return N == 1 ? load_part(from, here) : load(from); };
   for (index_t j = 0; j < count; ++j) {
-    if (Wired && !any_synapse<T, N>(mask + j * m, here)) continue;
-    const T yj = y[j], y_over_b = yj * units.a_over_b;
+    std::uint32_t bits[N] = {}, any = 0;
+    for (int v = 0; Wired && v < N; ++v) any |= bits[v] = mask_bits<T>(mask + j * m + v * W, N == 1 ? here : W);
+    if (Wired && !any) continue;
+    const T yj = y[j], y_over_b = yj * a_over_b;
     Vec<T> s[N];
     for (int v = 0; v < N; ++v) s[v] = take(a + j * m + v * W) * -y_over_b - take(b + j * m + v * W);
-    sigmoid_of_minus<T, true, N>(s, units.b);
+    sigmoid_of_minus<T, true, N>(s, b_unit);
     for (int v = 0; v < N; ++v) {
       const index_t next = j * m + v * W;
-      // After the product: whatever a missing synapse holds, a NaN included, must not come through.
-      const IVec<T> exists = Wired ? load_mask<T>(mask + next, here - v * W) : IVec<T>{};
-      const auto only = [exists](Vec<T> product) { return Wired ? masked<T>(product, exists) : product; };
-      const Vec<T> gv = take(g + next);
-      f_sum[v] += only((gv < T(0) ? Vec<T>{} : gv) * s[v]);
-      u_sum[v] += only(take(k + next) * s[v]);
-      if (Elastic) w_sum[v] += only(take(o + next) * yj);
+      const Vec<T> gv = at_least(take(g + next), T(0)), kv = take(k + next);
+      const Vec<T> ov = Elastic ? take(o + next) : Vec<T>{}, ys = splat(yj);
+      if (Wired) {
+        // Whatever a missing synapse holds, a NaN included, must not come through.
+        f_sum[v] = add_where<T>(bits[v], f_sum[v], gv, s[v]), u_sum[v] = add_where<T>(bits[v], u_sum[v], kv, s[v]);
+        if (Elastic) w_sum[v] = add_where<T>(bits[v], w_sum[v], ov, ys);
+      } else {
+        f_sum[v] += gv * s[v], u_sum[v] += kv * s[v];
+        if (Elastic) w_sum[v] += ov * yj;
+      }
     }
   }
   for (int v = 0; v < N; ++v) store(f + v * W, f_sum[v]), store(u + v * W, u_sum[v]), store(w + v * W, w_sum[v]);
@@ -84,8 +75,7 @@ void add_all_rows(const Problem& problem, const StepUnits<T>& units, index_t fir
                   T* u, T* w) {
   constexpr index_t W = kLanes<T>;
   index_t i = 0;
-  // With a wiring, fewer units at a time, so that more rows have no synapse to any of them.
-  for (; !Wired && i + 4 * W <= problem.m; i += 4 * W)
+  for (; i + 4 * W <= problem.m; i += 4 * W)
     add_rows<T, 4, Elastic, Wired>(problem, units, first, count, y, i, problem.m - i, f + i, u + i, w + i);
   for (; i + 2 * W <= problem.m; i += 2 * W)
     add_rows<T, 2, Elastic, Wired>(problem, units, first, count, y, i, problem.m - i, f + i, u + i, w + i);

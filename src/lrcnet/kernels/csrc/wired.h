@@ -59,8 +59,13 @@ struct Wires {
 };
 
 inline index_t count_wires(const unsigned char* mask, index_t size) {
-  index_t count = 0;
-  for (index_t i = 0; i < size; ++i) count += mask[i] != 0;
+  index_t count = 0, i = 0;
+  for (; i + 8 <= size; i += 8) {
+    std::uint64_t bytes;
+    std::memcpy(&bytes, mask + i, sizeof bytes);
+    count += static_cast<index_t>(bytes * 0x0101010101010101u >> 56);  // the sum of the bytes
+  }
+  for (; i < size; ++i) count += mask[i] != 0;
   return count;
 }
 
