@@ -8,7 +8,7 @@ Axes: m hidden units, n inputs.
 import warnings
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from lrcnet.circuit import Circuit, Switches
 from lrcnet.errors import DeadLayerWarning, InputRangeWarning
@@ -34,6 +34,19 @@ _STACK = 8
 def values_may_be_checked(*tensors: Tensor) -> bool:
     """Whether the numbers are there to be looked at: nobody traces, transforms or intercepts what runs now."""
     return not dispatcher_needed() and are_ordinary(*tensors) and not any(tensor.is_meta for tensor in tensors)
+
+
+def check_memory(layer: nn.Module) -> None:
+    """Raise if the storage of a parameter was freed: torch's own operators would read it all the same, and crash.
+
+    Raises:
+        ValueError: naming the first such parameter.
+    """
+    for name, parameter in layer.named_parameters():
+        if parameter.is_cpu and parameter.numel() and not parameter.untyped_storage().nbytes():
+            raise ValueError(
+                f"every parameter must have its numbers in memory, but {name} has no memory; was its storage freed?"
+            )
 
 
 def is_dead(circuit: Circuit, switches: Switches) -> bool:

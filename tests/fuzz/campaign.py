@@ -1,9 +1,11 @@
 """Attack lrcnet a counted number of times and print a table of what happened.
 
     python -m tests.fuzz.campaign [--kernels 10000] [--calls 1000] [--files 600] [--folders 200] [--commands 200]
+        [--kills 50] [--rounds 1]
 
 Each kind of attack runs in processes of its own, so that a crash or a hang ends one process and is counted. The seed is
-printed; the same seed gives the same attacks. `--endless` repeats with new seeds until it is interrupted.
+printed; the same seed gives the same attacks. After that a training run is killed (`tests/fuzz/kills.py`).
+`--rounds 0` repeats everything with new seeds until it is interrupted.
 """
 
 import argparse
@@ -19,7 +21,8 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.fuzz.outcomes import BAD, KINDS, Outcome, watch
+from tests.fuzz import kills
+from tests.fuzz.outcomes import BAD, KINDS, RIGHT, WRONG, Outcome, watch
 
 ROOT = Path(__file__).parents[2]
 # Attacks per process: a crash loses the count of the process's other attacks, which are then done again.
@@ -30,6 +33,8 @@ CRASH, HANG = "crash", "hang"
 COLUMNS = (*KINDS, CRASH, HANG)
 TARGETS = {"kernels": 10_000, "calls": 1000, "files": 600, "folders": 200, "commands": 200}
 """Kind of attack -> number of attacks; all but the kernels are bad inputs."""
+KILLS = 50
+NO_BAD_INPUTS = ("kernels", "kills")
 
 
 def load(target: str) -> tuple[object, object]:
@@ -140,12 +145,20 @@ def run_target(target: str, cases: int, seed_number: int, jobs: int = 1) -> tupl
     return counts, details
 
 
+def run_kills(number: int, seed_number: int) -> tuple[Counter[str], list[str]]:
+    """Kill a run again and again; a file that differs afterwards counts as a wrong number."""
+    count, problems = kills.compare(number, kills.ITERATIONS, seed_number)
+    if count < number:
+        problems.append(f"the run ended after {count} kills of {number}")
+    return Counter({RIGHT: count, WRONG: len(problems)}), [f"kills, {WRONG}: {problem}" for problem in problems]
+
+
 def format_table(rows: dict[str, Counter[str]]) -> str:
     """Return the counts as a table for a terminal."""
     lines = [f"{'attack':<10}{'number':>8}" + "".join(f"{column:>15}" for column in COLUMNS)]
     for name, counts in rows.items():
         lines.append(f"{name:<10}{counts.total():>8}" + "".join(f"{counts[column]:>15}" for column in COLUMNS))
-    bad = sum((counts for name, counts in rows.items() if name != "kernels"), Counter())
+    bad = sum((counts for name, counts in rows.items() if name not in NO_BAD_INPUTS), Counter())
     if bad:
         lines.append(f"unclear errors: {100 * bad['unclear error'] / bad.total():.2f} % of {bad.total()} bad inputs")
     return "\n".join(lines)
@@ -155,13 +168,14 @@ def is_good(rows: dict[str, Counter[str]]) -> bool:
     """Return whether no number was wrong, nothing crashed or hung, and at most 1 % of the errors were unclear."""
     every = sum(rows.values(), Counter())
     kernels = rows.get("kernels", Counter())
+    bad_inputs = sum(counts.total() for name, counts in rows.items() if name not in NO_BAD_INPUTS)
     return not (
         every["wrong number"]
         or every[CRASH]
         or every[HANG]
         or kernels["unclear error"]
         or kernels["clear error"]
-        or 100 * every["unclear error"] > every.total() - kernels.total()
+        or 100 * every["unclear error"] > bad_inputs
     )
 
 
@@ -175,23 +189,27 @@ def main(arguments: list[str]) -> int:
         parser.add_argument(f"--{target}", type=int, default=number, help=f"number of attacks (default: {number})")
     parser.add_argument("--seed", type=int, default=None, help="seed of the attacks (default: the time)")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time (default: 2)")
-    parser.add_argument("--endless", action="store_true", help="repetition with new seeds until interrupted")
+    parser.add_argument("--kills", type=int, default=KILLS, help=f"kills of a training run (default: {KILLS})")
+    parser.add_argument("--rounds", type=int, default=1, help="repetitions with new seeds; 0 for endless (default: 1)")
     given = parser.parse_args(arguments)
     seed_number = int(time.time()) if given.seed is None else given.seed
     print(f"seed {seed_number}", flush=True)
     rows: dict[str, Counter[str]] = {}
+
+    def add(target: str, answer: tuple[Counter[str], list[str]]) -> None:
+        rows[target] = rows.get(target, Counter()) + answer[0]
+        for detail in answer[1]:
+            print(detail, flush=True)
+
     try:
-        while True:
+        for _ in range(given.rounds) if given.rounds else itertools.count():
             for target in TARGETS:
                 if getattr(given, target):
-                    counts, details = run_target(target, getattr(given, target), seed_number, given.jobs)
-                    rows[target] = rows.get(target, Counter()) + counts
-                    for detail in details:
-                        print(detail, flush=True)
+                    add(target, run_target(target, getattr(given, target), seed_number, given.jobs))
+            if given.kills:
+                add("kills", run_kills(given.kills, seed_number))
             print(format_table(rows), flush=True)
             seed_number += 1_000_000
-            if not given.endless:
-                break
     except KeyboardInterrupt:
         print(format_table(rows))
     return 0 if is_good(rows) else 1

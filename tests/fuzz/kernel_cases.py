@@ -1,4 +1,4 @@
-"""Random calls of liquid layers, and their values and gradients against the plain loop in float64.
+"""Random calls of liquid layers and CfCs, and their values and gradients against the plain loop in float64.
 
 A case draws a layer, a wiring, a solver, the form of input, state, dt and incoming gradient (strides, lazy bits,
 packed), the dtype, hooks on saved tensors, and parameters that are not plain memory.
@@ -6,6 +6,7 @@ packed), the dtype, hooks on saved tensors, and parameters that are not plain me
 
 import copy
 from typing import Any, NamedTuple
+from unittest import mock
 
 import torch
 from hypothesis import strategies as st
@@ -13,11 +14,13 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 import lrcnet
+from lrcnet.cells import cfc
+from lrcnet.cells.cfc_equation import MODES
 from lrcnet.wirings import FullyConnected, Random
 from tests import tolerances
 from tests.fuzz.outcomes import RIGHT, WRONG, Outcome
 
-LAYERS = {"ltc": lrcnet.LTC, "stc": lrcnet.STC, "lrc": lrcnet.LRC, "lrcu": lrcnet.LRCU}
+LAYERS = {"ltc": lrcnet.LTC, "stc": lrcnet.STC, "lrc": lrcnet.LRC, "lrcu": lrcnet.LRCU, "cfc": lrcnet.CfC}
 SOLVERS = ("hybrid", "exponential", "euler", "heun", "rk4")
 FORMS = ("plain", "transposed", "every second", "expanded", "offset", "conjugate", "negated view", "zero tensor")
 HOOKS = ("none", "clone", "other strides", "negated")
@@ -46,6 +49,7 @@ class KernelCase(NamedTuple):
     gaps: str
     hooks: str
     wiring: float | None
+    mode: str
     threads: int
     seed: int
 
@@ -64,7 +68,10 @@ CASES = st.builds(
     bidirectional=st.sampled_from((False, False, True)),
     batch_first=st.booleans(),
     double=st.booleans(),
-    sizes=st.tuples(st.integers(0, 4), st.integers(0, 20), st.integers(1, 5), st.integers(1, 34)),
+    # Long sequences of many inputs as well: a wiring of few samples then has a list of its inputs' synapses.
+    sizes=st.tuples(
+        st.integers(0, 4) | st.just(20), st.integers(0, 20), st.integers(1, 5) | st.just(40), st.integers(1, 34)
+    ),
     forms=st.tuples(*[st.sampled_from(FORMS)] * 4),
     letters=st.sampled_from(("plain", "transposed", "every second", "offset", "conjugate", "negated view")),
     packing=st.sampled_from(PACKINGS),
@@ -72,6 +79,7 @@ CASES = st.builds(
     hooks=st.sampled_from(HOOKS),
     # The share of absent synapses; None for a layer without a wiring.
     wiring=st.sampled_from((None, None, 0.0, 0.5, 0.9)),
+    mode=st.sampled_from(MODES),
     threads=st.integers(1, 2),
     seed=st.integers(0, 2**31),
 )
@@ -116,7 +124,32 @@ class _Call(NamedTuple):
     direction: Tensor
 
 
+def _read_sizes(case: KernelCase) -> tuple[int, int, int, int]:
+    """Return the sizes of a case; the compiled loops of a CfC need whole vectors of units."""
+    steps, batch, inputs, units = case.sizes
+    whole = case.layer == "cfc" and case.flags[1]
+    return steps, batch, inputs, 16 * (1 + units // 17) if whole else units
+
+
+def _build_cfc(case: KernelCase) -> Any:
+    _, _, inputs, units = _read_sizes(case)
+    return lrcnet.CfC(
+        inputs,
+        units,
+        case.depth,
+        case.flags[0],
+        batch_first=case.batch_first,
+        bidirectional=case.bidirectional,
+        dtype=torch.float64 if case.double else torch.float32,
+        mode=case.mode,
+        backbone_layers=case.unfolds - 1,
+        backbone_units=16 if case.flags[1] else 10,
+    )
+
+
 def _build(case: KernelCase) -> Any:
+    if case.layer == "cfc":
+        return _build_cfc(case)
     bias, input_map, output_map = case.flags
     options: dict[str, Any] = {"bias": bias, "input_map": input_map, "output_map": output_map}
     options |= {"parametrisation": case.parametrisation, "constraint": case.constraint, "time_warnings": False}
@@ -140,7 +173,7 @@ def _build(case: KernelCase) -> Any:
 
 
 def _draw(case: KernelCase, dtype: torch.dtype) -> _Call:
-    steps, batch, inputs, units = case.sizes
+    steps, batch, inputs, units = _read_sizes(case)
     if case.packing != "no":
         steps, batch = max(1, steps), max(1, batch)
     directions = 2 if case.bidirectional else 1
@@ -220,7 +253,9 @@ def attack(case: KernelCase) -> Outcome:
     for cell in truth_layer.cells:
         cell.backend = "reference"
     dt = _plain(call.dt) if isinstance(call.dt, Tensor) else call.dt
-    truth = _run(case, truth_layer, _Call(_plain(call.x), _plain(call.hx), dt, _plain(call.direction)), as_given=False)
+    plain = _Call(_plain(call.x), _plain(call.hx), dt, _plain(call.direction))
+    with mock.patch.object(cfc, "serves", return_value=False):
+        truth = _run(case, truth_layer, plain, as_given=False)
     if case.letters != "plain":
         _replace_letters(layer, case.letters)
     before = torch.get_num_threads()

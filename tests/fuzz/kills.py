@@ -16,6 +16,8 @@ from pathlib import Path
 
 RUN = ("neural-ode", "--variant", "spiral", "--model", "lrc-s", "--quiet", "--threads", "1")
 COMPARED = ("metrics.csv",)
+# Long enough for 50 kills, each after a new checkpoint.
+ITERATIONS = 6000
 
 
 def start(folder: Path, iterations: int, **environment: str) -> "subprocess.Popen[bytes]":
@@ -63,7 +65,7 @@ def compare(kills: int, iterations: int, seed: int) -> tuple[int, list[str]]:
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=50, help="number of kills (default: 50)")
-    parser.add_argument("--iterations", type=int, default=6000, help="length of the run (default: 6000)")
+    parser.add_argument("--iterations", type=int, default=ITERATIONS, help=f"length of the run (default: {ITERATIONS})")
     parser.add_argument("--seed", type=int, default=0, help="seed of the moments (default: 0)")
     given = parser.parse_args(arguments)
     count, problems = compare(given.kills, given.iterations, given.seed)

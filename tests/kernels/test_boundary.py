@@ -196,6 +196,13 @@ def test_a_parameter_whose_storage_was_freed_is_an_error(training: bool) -> None
             layer.step(x[0])
 
 
+def test_a_parameter_whose_storage_was_freed_before_the_first_call_is_an_error() -> None:
+    layer = lrcnet.LRCU(3, 4)
+    layer.cells[0].a.untyped_storage().resize_(0)
+    with pytest.raises(ValueError, match=r"cells\.0\.a has no memory"):
+        layer(torch.randn(5, 2, 3))
+
+
 def test_an_input_whose_storage_was_freed_is_an_error() -> None:
     layer, x = lrcnet.LRCU(3, 4), torch.randn(40, 2, 3)
     layer.eval()(x)

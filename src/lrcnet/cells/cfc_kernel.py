@@ -9,7 +9,9 @@ import torch
 from torch import Tensor
 
 from lrcnet.cells.cfc_equation import Form
+from lrcnet.circuit import describe_mismatch
 from lrcnet.kernels import native
+from lrcnet.tracing import resolve
 
 # The widest vector of float32; every width has to be a multiple of it.
 _VECTOR = 16
@@ -49,9 +51,10 @@ def run_forward(
         sums: those of the first layer have the contribution of the inputs.
         dt: (T, B), or None if the weights contain it.
     """
-    turned = [weight.t().contiguous() for weight in weights]
-    offsets = [None if offset is None else offset.contiguous() for offset in offsets]
-    _call(form, turned, offsets, sums, half_states, dt, None, [], half_states[0])
+    h = half_states[0]
+    turned = [_in_memory("a weight", weight.t(), h) for weight in weights]
+    biases = [None if offset is None else _in_memory("a bias", offset, h) for offset in offsets]
+    _call(form, turned, biases, sums, half_states, dt, None, [], h)
 
 
 def run_backward(
@@ -70,7 +73,10 @@ def run_backward(
         grad: gradient of the states (T, B, m).
     """
     nothing: list[Tensor | None] = [None] * len(sums)
-    _call(form, [weight.contiguous() for weight in weights], nothing, sums, None, dt, grad.contiguous(), of_sums, g)
+    kept = [_in_memory("a weight", weight, g) for weight in weights]
+    # A hook on saved tensors may return equal numbers with other strides.
+    sums = [_in_memory("the kept sums", values, g) for values in sums]
+    _call(form, kept, nothing, sums, None, dt, _in_memory("the gradient", grad, g), of_sums, g)
 
 
 def _call(
@@ -87,7 +93,7 @@ def _call(
     """Call the compiled loops, those of the backward pass if there is a gradient of the states."""
     steps, (batch, m) = len(sums[0]), start.shape
     # Kept by a name until the call returns: the library only gets addresses.
-    gaps = None if dt is None else dt.contiguous()
+    gaps = None if dt is None else _in_memory("dt", dt, start)
     layers: list[int] = []
     for i, (values, weight, offset) in enumerate(zip(sums, weights, offsets, strict=True)):
         to = of_sums[i] if of_sums else None
@@ -100,6 +106,22 @@ def _call(
         *((0, 0) if of_states is None else of_states.stride()[:2]),
         *(start.data_ptr(), len(sums), *layers),
     )
+
+
+def _in_memory(name: str, tensor: Tensor, like: Tensor) -> Tensor:
+    """Return a tensor as contiguous memory that holds its numbers.
+
+    Raises:
+        ValueError: if it has another dtype or device than `like`, or no memory.
+    """
+    if tensor.dtype is not like.dtype or tensor.device != like.device:
+        raise ValueError(describe_mismatch(name, tensor, tuple(tensor.shape), like))
+    tensor = resolve(tensor).contiguous()
+    if tensor.numel() and not tensor.data_ptr():
+        raise ValueError(
+            f"{name} must have its numbers in the CPU's memory, but has no memory; was a parameter's storage freed?"
+        )
+    return tensor
 
 
 def _address(tensor: Tensor | None) -> int:

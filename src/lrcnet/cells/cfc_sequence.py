@@ -76,6 +76,12 @@ class _Scan(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         saved, needs = ctx.saved_tensors, ctx.needs_input_grad[2:]
+        wrong = {str(v.dtype) for v in saved if v is not None and v.dtype is not grads[0].dtype}
+        if wrong:
+            raise ValueError(
+                f"the saved tensors must be {grads[0].dtype}, as the gradient is, but hooks returned "
+                f"{', '.join(sorted(wrong))}; return them in the dtype that they had"
+            )
         tensors, half_states = saved[: ctx.inputs], saved[ctx.inputs]
         if torch.is_grad_enabled() or transform_active() or is_batch_of_gradients(grads[0]):
             return (None, None, *_differentiable_gradients(ctx.form, tensors, needs, grads[0]))
@@ -222,7 +228,7 @@ class _Sweep:
         # Gradients of each layer's sums, from the first layer to the heads, and of the states of a block.
         of_sums = [grad.new_empty(length, batch, width) for width in widths]
         of_states = grad.new_empty(length, batch, m) if self.form.mode == "pure" else None
-        g = torch.zeros_like(self.call.h)
+        g = torch.zeros_like(self.call.h, memory_format=torch.contiguous_format)
         for stop in range(steps, 0, -length):
             block = slice(max(0, stop - length), stop)
             own = [values[: block.stop - block.start] for values in of_sums]

@@ -67,6 +67,10 @@ struct CfC {
   std::int64_t of_time, of_batch;
   void* of_sums[kMostLayers];
   void* of_start;  // (B, m), zero at first: gradient of the initial state
+  bool (*is_interrupted)(void* watch);  // as in a Problem
+  void* watch;
+
+  bool interrupted() const { return is_interrupted && is_interrupted(watch); }
 };
 
 // F, U, then w with an elastance, then the state before the unfolding unless it is simply the last output.

@@ -42,6 +42,7 @@ template <class T>
 struct CfCLoops {
   const CfC& call;
   static constexpr index_t W = kLanes<T>;
+  static constexpr index_t kSteps = 16;  // between two looks for signals
 
   T* sums(int layer, index_t t, index_t row) const {
     return static_cast<T*>(call.sums[layer]) + (t * call.B + row) * call.widths[layer];
@@ -57,6 +58,7 @@ struct CfCLoops {
   void forward(index_t first, index_t rows) const {
     const int last = call.layers - 1;
     for (index_t t = 0; t < call.T; ++t) {
+      if (t % kSteps == 0 && call.interrupted()) return;
       multiply_add(half_states(t, first), rows, static_cast<const T*>(call.weights[0]), call.m, sums(0, t, first),
                    call.widths[0]);
       for (int layer = 0; layer < last; ++layer) {
@@ -92,6 +94,7 @@ struct CfCLoops {
     const index_t m = call.m;
     T* g = static_cast<T*>(call.of_start) + first * m;
     for (index_t t = call.T - 1; t >= 0; --t) {
+      if (t % kSteps == 0 && call.interrupted()) return;
       for (index_t r = 0; r < rows; ++r) {
         const T* given = static_cast<const T*>(call.of_states) + t * call.of_time + (first + r) * call.of_batch;
         for (index_t i = 0; i < m; i += W) store(g + r * m + i, load(g + r * m + i) + load(given + i));

@@ -91,6 +91,29 @@ struct Checks {
     Letters<void*> letters = gradients.letters;
     letters.each([this](void* letter) { aligned(letter); });
   }
+
+  // The loops of a CfC; widths are whole numbers of the widest vector.
+  void cfc(const CfC& call) {
+    const bool back = call.of_states != nullptr;
+    need(call.threads >= 1, "at least 1 thread");
+    need(call.mixed == 0 || call.mixed == 1, "a known mode");
+    const auto whole = [this](std::int64_t width) { need(width >= 1 && width % 16 == 0, "widths of whole vectors"); };
+    whole(call.m);
+    const std::int64_t states = product({call.T, call.B, call.m});
+    for (int i = 0; i < call.layers; ++i) {
+      whole(call.widths[i]);
+      const std::int64_t sums = product({call.T, call.B, call.widths[i]});
+      given(call.weights[i], product({i ? call.widths[i - 1] : call.m, call.widths[i]}), "the weights of every layer");
+      given(call.sums[i], sums, "the sums of every layer");
+      given(call.of_sums[i], back ? sums : 0, "memory for the gradients of every layer");
+      aligned(call.offsets[i]);
+    }
+    need(call.widths[call.layers - 1] >= (call.dt ? 4 : 3) * call.m, "three heads, or four with dt");
+    given(call.half_states, back ? 0 : states, "memory for the states");
+    given(call.of_start, back ? states : 0, "memory for the gradient of the first states");
+    aligned(call.dt), aligned(call.of_states);
+    strides({call.of_time, call.of_batch});
+  }
 };
 
 }  // namespace lrcnet

@@ -323,7 +323,7 @@ PyObject* sigmoids(PyObject*, PyObject* const* args, Py_ssize_t count) {
 PyObject* cfc(PyObject*, PyObject* const* args, Py_ssize_t count) {
   Reader reader{args, count};
   lrcnet::CfC call{};
-  const bool is_double = reader.integer() != 0;
+  const bool is_double = reader.is_double();
   call.threads = static_cast<int>(reader.integer()), call.mixed = static_cast<int>(reader.integer());
   call.T = reader.integer(), call.B = reader.integer(), call.m = reader.integer();
   call.half_states = reader.address(), call.dt = reader.address();
@@ -338,11 +338,17 @@ PyObject* cfc(PyObject*, PyObject* const* args, Py_ssize_t count) {
     call.widths[i] = reader.integer(), call.weights[i] = reader.address(), call.offsets[i] = reader.address();
     call.sums[i] = reader.address(), call.of_sums[i] = reader.address();
   }
-  if (reader.failed()) return nullptr;
-  Py_BEGIN_ALLOW_THREADS;
-  in_use->cfc(call, is_double, lrcnet::run_tasks);
-  Py_END_ALLOW_THREADS;
-  Py_RETURN_NONE;
+  lrcnet::Checks checks{is_double ? 8 : 4};
+  checks.cfc(call);
+  if (reader.failed() || refuse(checks)) return nullptr;
+  bool interrupted;
+  {
+    Released released;
+    call.is_interrupted = Released::ask, call.watch = &released;
+    in_use->cfc(call, is_double, lrcnet::run_tasks);
+    interrupted = released.interrupted;
+  }
+  return interrupted ? nullptr : no_memory(0);
 }
 
 // describe() -> (built, available, in use, thread source).
