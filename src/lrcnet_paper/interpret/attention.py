@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from lrcnet.errors import positive_size
 from lrcnet.interpret.visual_backprop import visual_backprop
@@ -45,6 +46,33 @@ def attention(policy: Policy, frames: Tensor, *, batch: int = BATCH) -> Tensor:
     return torch.cat(
         [visual_backprop(policy.conv.layers, normalise_frames(part).permute(0, 3, 1, 2)) for part in parts]
     )
+
+
+def smooth(maps: Tensor) -> Tensor:
+    """Smooth the attention to successive frames over time and space, so that it can be watched without flicker.
+
+    Each map is averaged with its two neighbours on either side in time (weights 1, 2, 3, 2, 1) and blurred over 5x5
+    pixels; the largest value of a frame is 1 again.
+
+    Args:
+        maps: (frame, row, column), 0 to 1, with even numbers of rows and columns.
+
+    Returns:
+        (frame, row / 2, column / 2), 0 to 1: half the size, which holds all that the blur leaves.
+
+    Example:
+        >>> smooth(torch.rand(3, 48, 160)).shape
+        torch.Size([3, 24, 80])
+    """
+    if not len(maps):
+        return maps[:, ::2, ::2]
+    small = functional.avg_pool2d(maps.unsqueeze(1), 2)
+    blurred = functional.avg_pool2d(small, 5, 1, 2, count_include_pad=False)[:, 0]
+    ends = torch.cat([blurred[:1].expand(2, -1, -1), blurred, blurred[-1:].expand(2, -1, -1)])
+    weights = (1, 2, 3, 2, 1)
+    mean = sum(w * ends[k : k + len(maps)] for k, w in enumerate(weights)) / sum(weights)
+    assert isinstance(mean, Tensor)
+    return mean / mean.amax((1, 2), keepdim=True).clamp_min(torch.finfo(mean.dtype).tiny)
 
 
 def similarity(first: Tensor, second: Tensor) -> Tensor:

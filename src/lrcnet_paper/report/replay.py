@@ -13,16 +13,19 @@ from torch import Tensor
 
 from lrcnet.errors import DivergenceError, positive_size
 from lrcnet_paper.driving import ARRIVED, LEFT_ROAD, ROAD_WIDTH, RUNNING, STEP, TURNED_AWAY, Drivable, PolicyStep, drive
+from lrcnet_paper.driving.road_world import RoadWorld
 from lrcnet_paper.driving.vehicle import LARGEST_HEADING
-from lrcnet_paper.interpret import attention
+from lrcnet_paper.interpret import attention, smooth
 from lrcnet_paper.models.policy import Policy
 
 Floats = NDArray[np.float64]
 
 MOST_FRAMES = 1000
-"""Longer drives keep fewer frames per second."""
+"""Drives with more frames than this keep fewer per second."""
 SHORTEST_INTERVAL = 2
 """Steps from one kept frame to the next: 15 frames per second."""
+USUAL_SPEED = 12.0
+"""Speed on a road of which nothing is known, m/s."""
 REASONS = {
     ARRIVED: "the end of the road",
     LEFT_ROAD: f"more than {ROAD_WIDTH / 2:g} m away from the expert's path",
@@ -42,15 +45,18 @@ class Replay:
     """A drive of one car in steps of 1/30 s.
 
     Attributes:
-        frames: the frames that the policy saw, noise included, (frame, 48, 160, 3), uint8.
-        attention: the policy's attention to each frame, (frame, 48, 160), uint8, 255 at its maximum; None if it was not
-            computed.
+        frames: the camera's frames without noise, (frame, 48, 160, 3), uint8; noise does not compress, and one sample
+            of it shows as much as another.
+        attention: the policy's attention to each frame, noise included, smoothed over time and space, (frame, 24, 80),
+            uint8; None if it was not computed.
         frame_interval: steps from one frame to the next.
         action: curvature that the policy steered, 1/m, (step,).
         advice: curvature that the expert would have steered, 1/m, (step,).
         offset, speed, x, y, direction: as in `driving.Situation`, (step + 1,); the last entry is the end of the drive.
         activity: state h of the recurrent layer, (step, neuron).
         centre_line: the expert's path on the map, (point, 2), m.
+        road_curvature: curvature of the road at each of these points, 1/m, (point,); None if it is unknown.
+        road_speed: speed of the traffic there, m/s, (point,).
         status: how the drive ended, a code of `lrcnet_paper.driving.vehicle`.
     """
 
@@ -66,6 +72,8 @@ class Replay:
     direction: Floats
     activity: Floats
     centre_line: Floats
+    road_curvature: Floats | None
+    road_speed: Floats
     status: int
 
     @property
@@ -122,7 +130,8 @@ def record_drive(
     """
     if len(world) != 1:
         raise ValueError(f"a replay shows one car, but the world has {len(world)}; make it from one seed")
-    frames: list[NDArray[np.uint8]] = []
+    frames: list[Tensor] = []
+    seen: list[Tensor] = []
     curvatures: list[tuple[float, float]] = []
     places: list[tuple[float, ...]] = []
     states: list[NDArray[Any]] = []
@@ -131,10 +140,13 @@ def record_drive(
         action = float(now.action[0])
         if not math.isfinite(action):
             raise DivergenceError(
-                f"the policy must steer a finite curvature, but steered {action} at step {len(frames) + 1}; "
+                f"the policy must steer a finite curvature, but steered {action} at step {len(states) + 1}; "
                 "its weights have diverged, train it again"
             )
-        frames.append(_to_bytes(now.frames[0]))
+        if len(states) % SHORTEST_INTERVAL == 0:
+            frames.append((world.frames() if noise else now.frames)[0].clone())
+            if with_attention:
+                seen.append(now.frames[0].clone())
         curvatures.append((action, float(now.advice[0])))
         places.append(_place(world))
         # An LSTM's state is a pair with h first; h is (layer, car, neuron).
@@ -144,14 +156,15 @@ def record_drive(
     policy.eval()
     outcomes = drive(world, policy.step, noise=noise, seed=seed, steps=positive_size("steps", steps), watch=record)
     places.append(_place(world))
-    interval = max(SHORTEST_INTERVAL, math.ceil(len(frames) / MOST_FRAMES))
-    kept_frames = np.stack(frames[::interval])
+    every = max(1, math.ceil(len(frames) / MOST_FRAMES))
+    centre_line = world.centre_line(0).double().numpy()
     offset, speed, x, y, direction = np.array(places).T
     actions, advice = np.array(curvatures).T
+    road_curvature, road_speed = _road_tables(world, len(centre_line), speed)
     return Replay(
-        frames=kept_frames,
-        attention=_to_bytes(attention(policy, torch.from_numpy(kept_frames))) if with_attention else None,
-        frame_interval=interval,
+        frames=torch.stack(frames[::every]).numpy(),
+        attention=_to_bytes(smooth(attention(policy, torch.stack(seen[::every])))) if with_attention else None,
+        frame_interval=SHORTEST_INTERVAL * every,
         action=actions,
         advice=advice,
         offset=offset,
@@ -160,7 +173,9 @@ def record_drive(
         y=y,
         direction=direction,
         activity=np.stack(states),
-        centre_line=world.centre_line(0).double().numpy(),
+        centre_line=centre_line,
+        road_curvature=road_curvature,
+        road_speed=road_speed,
         status=int(outcomes.status[0]),
     )
 
@@ -170,8 +185,18 @@ def _place(world: Drivable) -> tuple[float, ...]:
     return tuple(float(part[0]) for part in (now.offset, now.speed, now.x, now.y, now.direction))
 
 
+def _road_tables(world: Drivable, points: int, speed: Floats) -> tuple[Floats | None, Floats]:
+    """Return curvature and speed of the road at each point of the centre line; else None and the drive's mean speed."""
+    if isinstance(world, RoadWorld):
+        curvature, limit = (
+            table[0, :points].double().numpy().copy() for table in (world.road.curvature, world.road.speed)
+        )
+        return curvature, limit
+    known = speed[np.isfinite(speed)]
+    return None, np.full(points, known.mean() if len(known) else USUAL_SPEED)
+
+
 def _to_bytes(brightness: Tensor) -> NDArray[np.uint8]:
-    """Convert brightness from 0 to 1 to bytes; leave bytes as they are."""
-    values = brightness if brightness.dtype is torch.uint8 else brightness.mul(255).round().to(torch.uint8)
-    copied: NDArray[np.uint8] = values.numpy().copy()
-    return copied
+    """Convert brightness from 0 to 1 to bytes."""
+    values: NDArray[np.uint8] = brightness.mul(255).round().to(torch.uint8).numpy()
+    return values

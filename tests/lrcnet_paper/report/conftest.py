@@ -46,7 +46,7 @@ def open_page(browser):
     """Open a page offline; any console message and any request other than the page itself fails the test."""
     contexts, complaints = [], []
 
-    def open_at(page, width=1280, scheme="light", **options):
+    def open_at(page, width=1280, scheme="light", *, fragment="", **options):
         size = {"width": width, "height": 844}
         context = browser.new_context(viewport=size, color_scheme=scheme, offline=True, **options)
         contexts.append(context)
@@ -54,7 +54,7 @@ def open_page(browser):
         tab.on("console", lambda message: complaints.append(message.text))
         tab.on("pageerror", lambda error: complaints.append(str(error)))
         tab.on("request", lambda r: complaints.append(r.url) if not r.url.startswith(("file:", "data:")) else None)
-        tab.goto(Path(page).as_uri())
+        tab.goto(Path(page).as_uri() + fragment)
         return tab
 
     yield open_at
