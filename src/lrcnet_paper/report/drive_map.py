@@ -67,9 +67,9 @@ def make_road_maps(replays: Mapping[str, Sequence[Replay]]) -> dict[str, RoadMap
 def _road_map(replay: Replay, box: tuple[float, float, float, float], turned: bool) -> RoadMap:
     steps = np.hypot(*np.diff(replay.centre_line, axis=0).T)
     arc = np.concatenate([[0.0], steps.cumsum()])
-    metres = np.arange(max(2, int(arc[-1]) + 1), dtype=np.float64)
+    metres = np.arange(max(3, int(arc[-1]) + 1), dtype=np.float64)
     x, y = (np.interp(metres, arc, replay.centre_line[:, k]) for k in (0, 1))
-    direction = np.unwrap(np.arctan2(np.gradient(y), np.gradient(x)))
+    direction = np.unwrap(np.arctan2(np.gradient(y, edge_order=2), np.gradient(x, edge_order=2)))
     known = replay.road_curvature
     curvature = np.gradient(direction) if known is None else np.interp(metres, arc, known)
     speed = np.interp(metres, arc, replay.road_speed)

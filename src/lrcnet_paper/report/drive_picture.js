@@ -51,7 +51,7 @@ function addNoise(bytes, variance, number) {
 
 function makePicture(screen, camera, sheets) {
   const picture = screen.querySelector(".picture").getContext("2d", { willReadFrequently: true });
-  const lines = screen.querySelector(".lines").getContext("2d");
+  const lines = screen.querySelector(".lines").getContext("2d", { willReadFrequently: true });
   const { width, height } = picture.canvas, scale = lines.canvas.width / width;
   const scratch = document.createElement("canvas");
   scratch.width = width;
