@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
 from lrcnet.errors import check_target, one_of, positive_size
+from lrcnet.progress import status, track
+from lrcnet_paper.driving.drivable import check_length
 from lrcnet_paper.driving.worlds import WORLDS, make_world
 from lrcnet_paper.models.policy import Policy
 from lrcnet_paper.report.drive_film import video_writer, write_gif, write_mp4
@@ -21,6 +24,8 @@ from lrcnet_paper.training.trained_network import TrainedNetwork, load_trained
 
 AnyPath = str | os.PathLike[str]
 SEASONS = ("summer", "winter")
+LEVELS = (0.0, 0.02, 0.05, 0.1, 0.2)
+"""Levels of noise of a page; the paper has 0.1 and 0.2."""
 
 
 class Targets(NamedTuple):
@@ -28,14 +33,14 @@ class Targets(NamedTuple):
 
     Attributes:
         html: an offline page.
-        gif, mp4: films of the first season and level of noise.
+        gif, mp4: films of the first season and level of noise. An MP4 needs imageio-ffmpeg (extra `film`).
         clip: first and last moment of the films, s; None for the whole drive.
     """
 
     html: AnyPath | None = None
     gif: AnyPath | None = None
     mp4: AnyPath | None = None
-    clip: tuple[float, float] | None = None
+    clip: Sequence[float] | None = None
 
     @property
     def files(self) -> list[Path]:
@@ -45,32 +50,26 @@ class Targets(NamedTuple):
 
 def drive_page(
     checkpoints: AnyPath | Sequence[AnyPath],
-    html: AnyPath | None = None,
+    html: AnyPath | Targets,
     *,
-    gif: AnyPath | None = None,
-    mp4: AnyPath | None = None,
-    clip: tuple[float, float] | None = None,
     world: str = "own",
-    seasons: Sequence[str] = ("summer",),
-    noises: Sequence[float] = (0.0,),
+    seasons: Sequence[str] | None = None,
+    noises: Sequence[float] | None = None,
     road: int = CLOSED_LOOP[0],
     seed: int = 0,
     length: float = 400.0,
     steps: int = 3000,
     trace: AnyPath | None = None,
     with_attention: bool = True,
-    progress: Callable[[str], None] | None = None,
 ) -> DriveSet:
     """Let one or two trained policies drive over one road, and write an offline page or a film of their drives.
 
     Args:
         checkpoints: run folder of a policy, or one of its .ckpt files; or two of them.
-        html: file to write the page to.
-        gif, mp4: files for films of the first season and level of noise. An MP4 needs imageio-ffmpeg (extra `film`).
-        clip: first and last moment of the films, s; None for the whole drive.
+        html: file to write the page to, or several `Targets`.
         world: "own", "vista" or "carracing".
-        seasons: "summer", "winter" or both.
-        noises: variances of Gaussian noise on pixels from 0 to 1; every one is driven, and a slider chooses among them.
+        seasons: seasons to drive in; None for both on a page, if the world has both, and for summer in a film.
+        noises: variances of Gaussian noise on pixels from 0 to 1; None for `LEVELS` on a page and for 0 in a film.
         road: seed of the road and its appearance; the default is the first road of the closed-loop measurements, which
             no recording has.
         seed: random seed of the noise.
@@ -78,49 +77,53 @@ def drive_page(
         steps: maximum number of 1/30 s steps.
         trace: VISTA only: folder of a trace to use in place of a road from a seed.
         with_attention: whether the page can show the policy's attention.
-        progress: called with a line of text before every part of the work.
 
     Raises:
         ValueError: for an argument out of range, a run that is no trained driving policy, or an unusable trace.
         ImportError: if a package is missing; the message says which command installs it.
     """
-    targets = Targets(html, gif, mp4, clip)
+    targets = html if isinstance(html, Targets) else Targets(html)
+    if noises is None:
+        noises = (0.0,) if targets.html is None else LEVELS
+    if seasons is None:
+        # CarRacing has no winter, and a trace has the season in which it was recorded.
+        one = targets.html is None or world == "carracing" or trace is not None
+        seasons = SEASONS[:1] if one else SEASONS
     one_of("world", world, WORLDS)
-    _check(targets, seasons, noises, steps)
-    tell = progress or (lambda line: None)
+    _check(targets, seasons, noises, steps, length)
     paths = [checkpoints] if isinstance(checkpoints, str | os.PathLike) else list(checkpoints)
     if not 1 <= len(paths) <= 2:
         raise ValueError(f"one or two policies can drive together, but there are {len(paths)} checkpoints")
     trained = [_load_policy(path) for path in paths]
     # The page names the trace's folder without its path, which would reveal something about the machine.
     setting = Setting(world, road, seed, trace="" if trace is None else Path(trace).resolve().name)
-    drives: list[RecordedDrive] = []
-    total = len(seasons) * len(noises) * len(trained)
-    for season in seasons:
-        for noise in noises:
-            for policy, one in enumerate(trained):
-                cars = make_world(
-                    world, [road], season=season, length=length, traces=None if trace is None else [trace]
-                )
-                tell(f"drive {len(drives) + 1} of {total}: {one.spec.model}, {season}, noise {noise:g}")
-                assert isinstance(one.network, Policy)
-                replay = record_drive(
-                    one.network, cars, noise=noise, seed=seed, steps=steps, with_attention=with_attention
-                )
-                drives.append(RecordedDrive(policy, season, noise, replay))
-    driven = DriveSet(setting, trained, drives)
+
+    def record(season: str, noise: float, policy: int) -> RecordedDrive:
+        cars = make_world(world, [road], season=season, length=length, traces=None if trace is None else [trace])
+        network = trained[policy].network
+        assert isinstance(network, Policy)
+        replay = record_drive(network, cars, noise=noise, seed=seed, steps=steps, with_attention=with_attention)
+        return RecordedDrive(policy, season, noise, replay)
+
+    places = list(product(seasons, noises, range(len(trained))))
+    driven = DriveSet(setting, trained, [record(*place) for place in track(places, "driving", unit="drive")])
     for path in targets.files:
-        tell(f"writing {path.name}")
-    if html is not None:
-        write_drives(driven, html)
-    if gif is not None:
-        write_gif(driven, Path(gif), clip=clip)
-    if mp4 is not None:
-        write_mp4(driven, Path(mp4), clip=clip)
+        status(f"writing {path.name}")
+    _write(driven, targets)
     return driven
 
 
-def _check(targets: Targets, seasons: Sequence[str], noises: Sequence[float], steps: int) -> None:
+def _write(driven: DriveSet, targets: Targets) -> None:
+    clip = None if targets.clip is None else (float(targets.clip[0]), float(targets.clip[1]))
+    if targets.html is not None:
+        write_drives(driven, targets.html)
+    if targets.gif is not None:
+        write_gif(driven, Path(targets.gif), clip=clip)
+    if targets.mp4 is not None:
+        write_mp4(driven, Path(targets.mp4), clip=clip)
+
+
+def _check(targets: Targets, seasons: Sequence[str], noises: Sequence[float], steps: int, length: float) -> None:
     """Refuse bad arguments before the drives, which take longer."""
     if not targets.files:
         raise ValueError("say what to write: --html FILE for a page, --gif FILE or --mp4 FILE for a film")
@@ -134,6 +137,7 @@ def _check(targets: Targets, seasons: Sequence[str], noises: Sequence[float], st
     if not seasons or not noises:
         raise ValueError("there must be at least one season and one level of noise; use 0 for no noise")
     positive_size("steps", steps)
+    check_length(length)
     for path in targets.files:
         check_target(path)
     pillow()

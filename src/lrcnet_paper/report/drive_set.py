@@ -101,3 +101,11 @@ class DriveSet:
     def select(self, season: str, noise: float) -> list[Replay]:
         """Return the drives of all policies in one season and at one level of noise."""
         return [drive.replay for drive in self.drives if (drive.season, drive.noise) == (season, noise)]
+
+    def describe(self) -> list[str]:
+        """Return one line for each drive: its policy and conditions, and how it ended."""
+        return [
+            f"{self.labels[drive.policy]}, {drive.season}, noise {drive.noise:g}: {drive.replay.ending}, "
+            f"{drive.replay.seconds:.1f} s"
+            for drive in self.drives
+        ]
