@@ -18,11 +18,12 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
 from lrcnet.cells import Cell, LSTMCell
+from lrcnet.cells.base import scan_of_unknown_length
 from lrcnet.cells.gated import check_pair
 from lrcnet.recurrent_layer import RecurrentLayer
 from lrcnet.saving import Saveable
 from lrcnet.sequence import Dt, Sequences, as_sequence, cast_to, initial_state, under_autocast
-from lrcnet.tracing import Unscriptable
+from lrcnet.tracing import Unscriptable, is_unknown
 
 Pair = tuple[Tensor, Tensor]
 
@@ -210,6 +211,10 @@ class MixedMemory(Saveable, Unscriptable, nn.Module):
         cell, memory = self.layer.cells[index], self.memories[index]
         assert isinstance(cell, Cell)
         assert isinstance(memory, LSTMCell)
+        if is_unknown(run.x.shape[0]):
+            start = torch.cat([h, c], -1)
+            both = scan_of_unknown_length(_MixedStep(cell, memory), run.x, start, run.dt)
+            return both[..., : h.shape[-1]], both[..., h.shape[-1] :]
         if not len(run.x):
             return run.x.new_empty(0, *h.shape), run.x.new_empty(0, *c.shape)
         advance = cell.stepper(run.x)
@@ -247,3 +252,16 @@ class MixedMemory(Saveable, Unscriptable, nn.Module):
             if name == "layer":
                 raise
             return getattr(self.layer, name)
+
+
+class _MixedStep(nn.Module):
+    """One step as a module, for exporters; its state is h beside c."""
+
+    def __init__(self, cell: Cell, memory: LSTMCell) -> None:
+        super().__init__()
+        self.cell, self.memory = cell, memory
+
+    def forward(self, x: Tensor, state: Tensor, dt: float | Tensor) -> Tensor:
+        h, c = remember(self.memory, input_terms(self.memory, x), *state.chunk(2, -1))
+        values = self.cell.values()
+        return torch.cat([self.cell.advance(values, self.cell.input_terms(values, x), h, dt), c], -1)

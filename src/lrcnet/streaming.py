@@ -10,10 +10,18 @@ from datetime import timedelta
 from typing import Any, Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from lrcnet.errors import one_of
-from lrcnet.export.forms import find_layer, first_states, join_states, split_states, takes_dt, time_unit_of
+from lrcnet.export.forms import (
+    find_layer,
+    first_states,
+    join_states,
+    network_of,
+    split_states,
+    takes_dt,
+    time_unit_of,
+)
 from lrcnet.models import Forecaster
 from lrcnet.snapshots import pack_streams, unpack_streams
 from lrcnet.timestamps import UNITS, Moment, TimeUnit, elapsed, length_in, read_moment
@@ -41,8 +49,8 @@ class Stream:
     one arrives, and answers for the time `horizon` ahead.
 
     Args:
-        model: a layer that looks back only, or a Classifier, Regressor, Tagger or Forecaster around one. It is set to
-            eval mode.
+        model: a layer that looks back only, a Classifier, Regressor, Tagger or Forecaster around one, or a fitted
+            estimator. It is set to eval mode.
         unit: the unit of dt in training, into which differences of dates are converted; numbers are taken as they are.
         backwards: what happens to a reading older than the last one: "error", or "drop" (the answer is None).
         reset_after: the gap, a number in `unit` or a timedelta, after which a stream starts anew; never if None.
@@ -59,13 +67,14 @@ class Stream:
 
     def __init__(
         self,
-        model: nn.Module,
+        model: Any,
         *,
         unit: TimeUnit = "seconds",
         backwards: Backwards = "error",
         reset_after: float | timedelta | None = None,
         horizon: float | timedelta | None = None,
     ) -> None:
+        model = network_of(model)
         self._layer = find_layer(model)
         if self._layer.bidirectional:
             raise ValueError(

@@ -84,13 +84,14 @@ class Library:
         self._code: Any = ctypes.CDLL(str(library))
 
     def __call__(self, x: np.ndarray, dt: np.ndarray | None) -> np.ndarray:
-        """Return the answers (N, outputs) to readings (N, n)."""
+        """Return the answers (N, outputs) to readings (N, n), or to tokens (N,)."""
         name, pointer = self.network.name, ctypes.POINTER(ctypes.c_float)
         # Larger than any state of the tests.
         state = (ctypes.c_char * (1 << 16))()
         getattr(self._code, f"{name}_reset")(state)
         step, answers = getattr(self._code, f"{name}_step"), np.empty((len(x), self.network.outputs), np.float32)
-        for index, reading in enumerate(np.ascontiguousarray(x, np.float32)):
+        for index, reading in enumerate(x if x.ndim == 1 else np.ascontiguousarray(x, np.float32)):
+            given = int(reading) if x.ndim == 1 else reading.ctypes.data_as(pointer)
             gap = [] if dt is None else [ctypes.c_float(dt[index])]
-            step(state, reading.ctypes.data_as(pointer), *gap, answers[index].ctypes.data_as(pointer))
+            step(state, given, *gap, answers[index].ctypes.data_as(pointer))
         return answers

@@ -7,6 +7,7 @@ import torch
 
 import lrcnet
 from lrcnet import wirings
+from lrcnet.cells.cfc_equation import ACTIVATIONS, MODES
 from lrcnet.solvers import SOLVERS, DormandPrince
 
 FIXED_SOLVERS = [name for name, method in SOLVERS.items() if not isinstance(method, DormandPrince)]
@@ -40,10 +41,11 @@ def sparse() -> Any:
 
 
 ODE_LAYERS = [name for name in lrcnet.LAYERS if hasattr(lrcnet.CELLS[name], "solvers")]
-# The C generator does not know these yet, and says so.
-NOT_IN_C = ("cfc",)
 QUICK: dict[str, Callable[[], Any]] = {
-    **{name: lambda name=name: layer(name) for name in lrcnet.LAYERS if name not in NOT_IN_C},
+    **{name: lambda name=name: layer(name) for name in lrcnet.LAYERS},
+    "wired-cfc": lambda: lrcnet.WiredCfC(CHANNELS, wiring=wirings.AutoNCP(12, 3, seed=1)),
+    "mixed-memory": lambda: lrcnet.MixedMemory(layer("lrc", input_map=True)),
+    "tokens": lambda: lrcnet.Classifier(lrcnet.LRCU(CHANNELS, UNITS), UNITS, 2, vocabulary=9, embedding=CHANNELS),
     "classifier": lambda: lrcnet.Classifier(layer("lrc", solver="rk4"), UNITS, 2, pooling="mean"),
     "regressor": lambda: with_scaling(lrcnet.Regressor(layer("gru", time_feature=True), UNITS, 2)),
     "forecaster": lambda: with_scaling(lrcnet.Forecaster(layer("lrc", time_scale=30.0), UNITS, 2)),
@@ -56,6 +58,19 @@ SLOW: dict[str, Callable[[], Any]] = {
         for solver in FIXED_SOLVERS
         if solver in lrcnet.CELLS[name].solvers
     },
+    **{f"cfc-{mode}": lambda mode=mode: layer("cfc", mode=mode, backbone_layers=0) for mode in MODES},
+    **{
+        f"cfc-{name}": lambda name=name: layer("cfc", activation=name, backbone_units=8, backbone_layers=2)
+        for name in ACTIVATIONS
+    },
+    "cfc-timed": lambda: lrcnet.Classifier(layer("cfc", time_scale=30.0), UNITS, 2, pooling="mean"),
+    "wired-cfc-pure": lambda: lrcnet.WiredCfC(CHANNELS, num_layers=2, wiring=wirings.AutoNCP(12, 3), mode="pure"),
+    "mixed-wired-cfc": lambda: lrcnet.MixedMemory(lrcnet.WiredCfC(CHANNELS, wiring=wirings.AutoNCP(12, 3, seed=1))),
+    "mixed-gru": lambda: lrcnet.Tagger(lrcnet.MixedMemory(layer("gru-reset-before")), UNITS, 2),
+    "mixed-calibrated": lambda: lrcnet.MixedMemory(calibrated()),
+    "tokens-timed": lambda: lrcnet.Classifier(
+        lrcnet.LTC(CHANNELS, UNITS, time_feature=True), UNITS, 2, pooling="max", vocabulary=9, embedding=CHANNELS
+    ),
     "asymmetric": lambda: layer("lrcu", elastance="asymmetric", output_map=True, bias=False),
     "softplus": lambda: layer("lrc", constraint="softplus", input_map=False, parametrisation="sigma-mu"),
     "time-feature": lambda: layer("lrcu", time_feature=True, time_scale=60.0),

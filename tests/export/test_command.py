@@ -29,6 +29,24 @@ def test_c_source_and_its_cost(folder: str, tmp_path: Path, capsys: pytest.Captu
     assert "const float x[3], float y[2]" in (tmp_path / "my-net.h").read_text()
 
 
+def test_the_header_names_the_channels_and_the_classes_of_a_fitted_model(tmp_path: Path) -> None:
+    extra = {
+        "channels": ["rate", "ward=*/ A"],
+        "mask": True,
+        "own_data": {"classes": ["sick", "well"], "schema": {"task": "classification", "target": "label"}},
+    }
+    model = lrcnet.Classifier(lrcnet.LRCU(4, 5), 5, 2)
+    assert run("c", str(model.save(tmp_path / "model", extra)), "--out", str(tmp_path / "net.c")) == 0
+    header = (tmp_path / "net.h").read_text()
+    for line in (
+        "x[0]: rate\n",
+        "x[1]: ward=* / A\n",
+        "x[2]: 1 if rate was measured, else 0",
+        "y[1]: logit of class well",
+    ):
+        assert line in header
+
+
 @pytest.mark.slow
 def test_onnx_files(folder: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for flags in ([], ["--stream"], ["--no-dt"]):

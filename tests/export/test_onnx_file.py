@@ -32,6 +32,8 @@ def random_series(model: Any, batch: int, steps: int) -> tuple[torch.Tensor, tor
     """Return readings on the model's scale and gaps, in the model's layout."""
     layer = find_layer(model)
     x = torch.randn(batch, steps, layer.input_size)
+    if getattr(model, "takes_tokens", False):
+        x = torch.randint(9, (batch, steps))
     if getattr(model, "input_mean", None) is not None:
         x = x * model.input_scale + model.input_mean
     dt = torch.rand(batch, steps) * (float(layer.time_scale) if hasattr(layer, "time_scale") else 1.0)

@@ -133,7 +133,7 @@ class Cell(Unscriptable, nn.Module, ABC):
     def _scan(self, x: Tensor, h: Tensor, dt: float | Tensor, batch_major: bool) -> Tensor:
         """Run the plain loop; a hook for cells that have a faster way to the same states."""
         if is_unknown(x.shape[0]):
-            return self._scan_of_unknown_length(x, h, dt)
+            return scan_of_unknown_length(_PlainStep(self), x, h, dt)
         step = self._stepper(x)
         start, states = h, []
         gaps = dt.unsqueeze(-1).unbind() if isinstance(dt, Tensor) else None
@@ -145,18 +145,6 @@ class Cell(Unscriptable, nn.Module, ABC):
         whole = torch.stack(states, 1).transpose(0, 1) if batch_major else torch.stack(states)
         warn_if_diverged(x, start, dt, whole)
         return whole
-
-    def _scan_of_unknown_length(self, x: Tensor, h: Tensor, dt: float | Tensor) -> Tensor:
-        """Run the plain loop as one operator, because an exported program works for every length."""
-        step, timed = _PlainStep(self), isinstance(dt, Tensor)
-        names, values = zip(*step.named_parameters(), *step.named_buffers(), strict=True)
-
-        def body(h: Tensor, x: Tensor, *rest: Tensor) -> Tensor:
-            gap = rest[0].unsqueeze(-1) if timed else dt
-            new: Tensor = torch.func.functional_call(step, dict(zip(names, rest[timed:], strict=True)), (x, h, gap))
-            return new
-
-        return scan_operator(body, h, [x, dt] if isinstance(dt, Tensor) else [x], values)
 
     def _scan_with_gates(
         self, x: Tensor, h: Tensor, dt: float | Tensor, batch_major: bool
@@ -264,6 +252,24 @@ class _PlainStep(nn.Module):
     def forward(self, x: Tensor, h: Tensor, dt: float | Tensor) -> Tensor:
         values = self.cell.values()
         return self.cell.advance(values, self.cell.input_terms(values, x), h, dt)
+
+
+def scan_of_unknown_length(step: nn.Module, x: Tensor, h: Tensor, dt: float | Tensor) -> Tensor:
+    """Run the plain loop as one operator, because an exported program works for every length.
+
+    Args:
+        step: one step as a module, called as step(x, h, dt), so that its parameters can be passed to it as arguments.
+        x, h, dt: as of `Cell.scan`.
+    """
+    timed = isinstance(dt, Tensor)
+    names, values = zip(*step.named_parameters(), *step.named_buffers(), strict=True)
+
+    def body(h: Tensor, x: Tensor, *rest: Tensor) -> Tensor:
+        gap = rest[0].unsqueeze(-1) if timed else dt
+        new: Tensor = torch.func.functional_call(step, dict(zip(names, rest[timed:], strict=True)), (x, h, gap))
+        return new
+
+    return scan_operator(body, h, [x, dt] if isinstance(dt, Tensor) else [x], values)
 
 
 class ODECell(Cell):

@@ -1,7 +1,8 @@
 """The cells in C: a row for each kind, with its arrays and the code of one step.
 
 A cell that is an ODE has `terms`, the input's contribution, and `split`, its right-hand side as (decay, drive); the
-step is the solver's. Any other cell has `advance`. All are written in terms of the macros of an arithmetic.
+step is the solver's. Any other cell has `advance`. All are written in terms of the macros of an arithmetic. A mixed
+memory is an LSTM's step before that of any cell.
 
 A matrix is stored by rows. If enough of its entries are zero, only the others are stored, with the numbers of their
 columns, so that a sparse network costs what it has.
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from lrcnet.export.c_cfc import cfc_code
 from lrcnet.export.network import NetworkData
 
 
@@ -24,6 +26,7 @@ class Kind:
         exponentials: evaluations of sigmoid or tanh per unit and evaluation of the right-hand side.
         per_synapse: whether every stored entry of a matrix has a sigmoid of its own.
         is_ode: whether the step is a solver's.
+        takes_dt: whether a step depends on the time that it takes.
         has_memory: whether there is a second state c.
     """
 
@@ -32,6 +35,7 @@ class Kind:
     exponentials: int
     per_synapse: bool = False
     is_ode: bool = True
+    takes_dt: bool = True
     has_memory: bool = False
 
 
@@ -45,9 +49,9 @@ static void add_product(const matrix *a, int first, int rows, const num *x, num 
   for (i = 0; i < rows; i++) {
     int row = first + i, j = 0;
     int p = a->start ? a->start[row] : row * a->n, end = a->start ? a->start[row + 1] : p + a->n;
-    num sum = out[i];
+    wide sum = out[i];
     for (; p < end; p++, j++) sum += TIMES(a->w, p, x[a->source ? a->source[p] : j]);
-    out[i] = sum;
+    out[i] = SUM(sum);
   }
 }
 """
@@ -61,6 +65,32 @@ static void terms(const cell *c, const num *x, num *t) {
 """
 
 
+# Input, forget, candidate and output gate of an LSTM, UNITS rows each.
+_REMEMBER = """
+static void remember(const num *sums, num *h, num *memory) {
+  int i;
+  for (i = 0; i < UNITS; i++) {
+    memory[i] = ADD(MUL(sigmoid(sums[UNITS + i]), memory[i]), MUL(sigmoid(sums[i]), tangent(sums[2 * UNITS + i])));
+    h[i] = MUL(sigmoid(sums[3 * UNITS + i]), tangent(memory[i]));
+  }
+}
+"""
+
+_MIXED_MEMORY = """
+typedef struct { matrix in, rec; array bias; } mixed;
+
+/* the LSTM beside a cell, which goes on from its answer h */
+static void mix(const mixed *c, const num *x, num *h, num *memory) {
+  num sums[4 * UNITS];
+  int i;
+  for (i = 0; i < 4 * UNITS; i++) sums[i] = LOAD(c->bias, i);
+  add_product(&c->in, 0, 4 * UNITS, x, sums);
+  add_product(&c->rec, 0, 4 * UNITS, h, sums);
+  remember(sums, h, memory);
+}
+"""
+
+
 def _liquid(switches: dict[str, Any]) -> str:
     elastance, saturated = switches["elastance"], switches["saturated"]
     has_w = elastance != "none"
@@ -69,7 +99,7 @@ def _liquid(switches: dict[str, Any]) -> str:
     eps = {
         "none": "",
         "asymmetric": "    num eps = sigmoid(w[i]);\n",
-        "symmetric": "    num width = LOAD(c->k_eps, i), eps = sigmoid(w[i] + width) - sigmoid(w[i] - width);\n",
+        "symmetric": "    num half = LOAD(c->k_eps, i), eps = sigmoid(ADD(w[i], half)) - sigmoid(ADD(w[i], -half));\n",
     }[elastance]
     forget, update = ("sigmoid(f[i])", "tangent(u[i])") if saturated else ("f[i]", "u[i]")
     return f"""\
@@ -80,14 +110,17 @@ static void receive(const synapses *y, const num *x, num *t) {{
   num *f = t, *u = t + UNITS{", *w = t + 2 * UNITS" if has_w else ""};
   int i;
   for (i = 0; i < UNITS; i++) {{
+    wide forget = f[i], push = u[i]{", bend = w[i]" if has_w else ""};
     int j = 0, p = y->start ? y->start[i] : i * y->n, end = y->start ? y->start[i + 1] : p + y->n;
     for (; p < end; p++, j++) {{
       num value = x[y->source ? y->source[p] : j];
-      num open = sigmoid(TIMES(y->a, p, value) + LOAD(y->b, p));
-      f[i] += TIMES(y->g, p, open);
-      u[i] += TIMES(y->k, p, open);
-{"      w[i] += TIMES(y->o, p, value);" + chr(10) if has_w else ""}    }}
-  }}
+      num open = sigmoid(ADD(TIMES(y->a, p, value), LOAD(y->b, p)));
+      forget += TIMES(y->g, p, open);
+      push += TIMES(y->k, p, open);
+{"      bend += TIMES(y->o, p, value);" + chr(10) if has_w else ""}    }}
+    f[i] = SUM(forget);
+    u[i] = SUM(push);
+{"    w[i] = SUM(bend);" + chr(10) if has_w else ""}  }}
 }}
 
 static void terms(const cell *c, const num *x, num *t) {{
@@ -99,9 +132,9 @@ static void terms(const cell *c, const num *x, num *t) {{
 }}
 
 static void split(const cell *c, const num *t, const num *h, num *decay, num *drive) {{
-  num sums[TERMS * UNITS], *f = sums, *u = sums + UNITS{", *w = sums + 2 * UNITS" if has_w else ""};
+  num sums[TERMS], *f = sums, *u = sums + UNITS{", *w = sums + 2 * UNITS" if has_w else ""};
   int i;
-  for (i = 0; i < TERMS * UNITS; i++) sums[i] = t[i];
+  for (i = 0; i < TERMS; i++) sums[i] = t[i];
   receive(&c->rec, h, sums);
   for (i = 0; i < UNITS; i++) {{
 {eps}    num forget = {forget}, push = TIMES(c->e_l, i, {update});
@@ -201,7 +234,7 @@ static void advance(const cell *c, const num *t, num *h, num *memory) {
   add_product(&c->rec, 0, 3 * UNITS, h, sums);
   for (i = 0; i < UNITS; i++) {
     num reset = sigmoid(sums[i]), keep = sigmoid(sums[UNITS + i]);
-    num candidate = tangent(t[2 * UNITS + i] + MUL(reset, sums[2 * UNITS + i]));
+    num candidate = tangent(ADD(t[2 * UNITS + i], MUL(reset, sums[2 * UNITS + i])));
     h[i] = candidate + MUL(keep, h[i] - candidate);
   }
 }
@@ -212,16 +245,14 @@ static void advance(const cell *c, const num *t, num *h, num *memory) {
 def _lstm(switches: dict[str, Any]) -> str:
     return (
         _linear_cell("bias", 4)
+        + _REMEMBER
         + """
 static void advance(const cell *c, const num *t, num *h, num *memory) {
   num sums[4 * UNITS];
   int i;
   for (i = 0; i < 4 * UNITS; i++) sums[i] = t[i];
   add_product(&c->rec, 0, 4 * UNITS, h, sums);
-  for (i = 0; i < UNITS; i++) {
-    memory[i] = MUL(sigmoid(sums[UNITS + i]), memory[i]) + MUL(sigmoid(sums[i]), tangent(sums[2 * UNITS + i]));
-    h[i] = MUL(sigmoid(sums[3 * UNITS + i]), tangent(memory[i]));
-  }
+  remember(sums, h, memory);
 }
 """
     )
@@ -230,17 +261,18 @@ static void advance(const cell *c, const num *t, num *h, num *memory) {
 def _linear_cell(vectors: str, rows: int) -> str:
     """Return the struct of a cell with matrices for input and state, and its `terms`."""
     struct = f"typedef struct {{ matrix in, rec; array {vectors}OUTPUT_MAP; }} cell;\n\n"
-    return _MATRIX + "\n" + struct + _LINEAR_TERMS.replace("ROWS", str(rows))
+    return struct + _LINEAR_TERMS.replace("ROWS", str(rows))
 
 
 KINDS: dict[str, Kind] = {
     "liquid": Kind(_liquid, terms=3, exponentials=4, per_synapse=True),
     "ctrnn": Kind(_ctrnn, terms=1, exponentials=1),
     "gru-ode": Kind(_gru_ode, terms=3, exponentials=3),
-    "mgu": Kind(_mgu, terms=2, exponentials=2, is_ode=False),
-    "gru-reset-before": Kind(_reset_before_gru, terms=3, exponentials=3, is_ode=False),
-    "gru": Kind(_gru, terms=3, exponentials=3, is_ode=False),
-    "lstm": Kind(_lstm, terms=4, exponentials=5, is_ode=False, has_memory=True),
+    "mgu": Kind(_mgu, terms=2, exponentials=2, is_ode=False, takes_dt=False),
+    "gru-reset-before": Kind(_reset_before_gru, terms=3, exponentials=3, is_ode=False, takes_dt=False),
+    "gru": Kind(_gru, terms=3, exponentials=3, is_ode=False, takes_dt=False),
+    "lstm": Kind(_lstm, terms=4, exponentials=5, is_ode=False, takes_dt=False, has_memory=True),
+    "cfc": Kind(cfc_code, terms=4, exponentials=3, is_ode=False),
 }
 """Every kind of cell by name; `lrcnet.export.network.COLLECTORS` gives a network its kind."""
 
@@ -251,8 +283,27 @@ def terms_per_unit(network: NetworkData) -> int:
     return KINDS[network.kind].terms - without
 
 
+def count_terms(network: NetworkData) -> int:
+    """Return the length of the array of an input's contribution: that of the widest cell."""
+    widths = [len(cell.parts[0].matrices["in_w"]) for cell in network.cells if cell.parts]
+    return max(widths, default=terms_per_unit(network) * network.cells[0].units)
+
+
+def widest_rows(network: NetworkData) -> int:
+    """Return the largest number of rows of a matrix among the parts of all cells."""
+    return max(len(matrix) for cell in network.cells for part in cell.parts for matrix in part.matrices.values())
+
+
+def has_memory(network: NetworkData) -> bool:
+    """Return whether a stream has a second state c."""
+    return KINDS[network.kind].has_memory or network.cells[0].memory is not None
+
+
 def cell_code(network: NetworkData) -> str:
     """Return the C functions of a network's cells."""
     code = KINDS[network.kind].code(network.switches)
     mapped = "output_scale" in network.cells[0].vectors
-    return code.replace("OUTPUT_MAP", ", output_scale, output_shift" if mapped else "")
+    code = code.replace("OUTPUT_MAP", ", output_scale, output_shift" if mapped else "")
+    if network.kind != "liquid" or network.cells[0].memory:
+        code = _MATRIX + "\n" + code
+    return code + (_REMEMBER + _MIXED_MEMORY if network.cells[0].memory else "")

@@ -1,7 +1,9 @@
 """The two arithmetics of generated C: float32, and int16 weights with 32-bit fixed-point numbers.
 
-Cells and solvers are written once, in terms of the macros of these preambles: `num` is a number, `LOAD(w, i)` an entry
-of a weight array, `TIMES(w, i, x)` the product of an entry and a number, MUL and DIV work on two numbers.
+Cells and solvers are written once, in terms of the macros of these preambles: `num` is a number, `CONST(x)` a positive
+constant, `LOAD(w, i)` an entry of a weight array, `TIMES(w, i, x)` the product of an entry and a number; MUL, DIV and
+ADD work on two numbers. A `wide` holds sums of many numbers, and `SUM(x)` makes it a number again: fixed-point numbers
+end at a limit and never overflow, whatever readings a sensor delivers.
 """
 
 from collections.abc import Callable
@@ -27,6 +29,7 @@ class Arithmetic:
         literal: a number as C source.
         store: an array as integers or floats, and the number of its fractional bits.
         tolerance: largest error of the self-test, as a share of the largest answer.
+        resolution: an error that the numbers allow whatever the size of the answers.
     """
 
     preamble: str
@@ -37,6 +40,7 @@ class Arithmetic:
     literal: Callable[[float], str]
     store: Callable[[Array], tuple[list[str], int]]
     tolerance: float
+    resolution: float = 0.0
 
 
 def float_literal(value: float) -> str:
@@ -75,7 +79,11 @@ typedef struct { const float *v; } array;
 #define TIMES(w, i, x) ((w).v[i] * (x))
 #define MUL(x, y) ((x) * (y))
 #define DIV(x, y) ((x) / (y))
+typedef float wide;
+#define SUM(x) (x)
+#define ADD(x, y) ((x) + (y))
 #define ONE 1.0f
+#define CONST(x) x##f
 #define FROM_FLOAT(x) (x)
 #define TO_FLOAT(x) (x)
 
@@ -85,15 +93,18 @@ static num sigmoid(num x) {
 }
 
 static num tangent(num x) {
-  num size = x < 0.0f ? -x : x, e;
-  if (size < 0.55f) { /* near 0 the quotient below would lose digits */
-    num z = x * x;
-    return x + x * z * (-0.333333333f + z * (0.133333333f + z * (-0.0539682540f + z * (0.0218694885f
+  num size = x < 0.0f ? -x : x, t, z;
+  if (size < 1.0f) { /* near 0 the quotient below would lose digits; tanh(2 y) is a quotient of tanh(y) */
+    t = size < 0.5f ? size : 0.5f * size;
+    z = t * t;
+    t += t * z * (-0.333333333f + z * (0.133333333f + z * (-0.0539682540f + z * (0.0218694885f
         + z * (-0.00886323553f + z * (0.00359212803f + z * -0.00145583438f))))));
+    if (size >= 0.5f) t = 2.0f * t / (1.0f + t * t);
+  } else {
+    z = EXP(-2.0f * size);
+    t = 1.0f - 2.0f * z / (1.0f + z);
   }
-  e = EXP(-2.0f * size);
-  e = (1.0f - e) / (1.0f + e);
-  return x < 0.0f ? -e : e;
+  return x < 0.0f ? -t : t;
 }
 
 /* (exp(z) - 1) / z for z <= 0 */
@@ -103,6 +114,10 @@ static num phi(num z) {
         + z * (0.00138888889f + z * (0.000198412698f + z * 0.0000248015873f))))));
   return (EXP(z) - 1.0f) / z;
 }
+
+static num power(num x) {
+  return x > 0.0f ? 1.0f / EXP(-x) : EXP(x);
+}
 """
 
 _FLOAT_EXP = """\
@@ -110,7 +125,7 @@ _FLOAT_EXP = """\
 static float own_exp(float x) {
   float n, r, p, scale = 1.0f;
   int k;
-  if (x < -87.0f) return 0.0f;
+  if (!(x >= -87.0f)) return x < 0.0f ? 0.0f : x; /* NaN stays NaN */
   k = (int)(x * 1.44269504f - 0.5f);
   n = (float)k;
   r = (x - n * 0.693359375f) + n * 0.000212194440f;
@@ -131,10 +146,14 @@ _FIXED = """\
 typedef int32_t num;
 typedef struct { const int16_t *v; int shift; } array;
 #define ONE 65536
+#define CONST(x) ((num)((x) * 65536))
 #define LOAD(w, i) scaled((w).v[i], ONE, (w).shift)
 #define TIMES(w, i, x) scaled((w).v[i], (x), (w).shift)
 #define MUL(x, y) scaled((x), (y), 16)
 #define DIV(x, y) quotient((x), (y))
+typedef int64_t wide;
+#define SUM(x) limited(x)
+#define ADD(x, y) limited((int64_t)(x) + (y))
 #define FROM_FLOAT(x) from_float(x)
 #define TO_FLOAT(x) ((float)(x) / 65536.0f)
 
@@ -154,7 +173,8 @@ static num quotient(num x, num y) {
 
 static num from_float(float x) {
   float y = x * 65536.0f;
-  if (!(y < 2147483520.0f)) return INT32_MAX;
+  if (y != y) return 0;
+  if (y > 2147483520.0f) return INT32_MAX;
   if (y < -2147483520.0f) return -INT32_MAX;
   return (num)(y < 0.0f ? y - 0.5f : y + 0.5f);
 }
@@ -195,10 +215,15 @@ static num phi(num z) {
   if (z > -8192) return ONE + z / 2 + MUL(z, z) / 6 + MUL(z, MUL(z, z)) / 24;
   return (num)((exponential(z) - ((int64_t)1 << 30)) * 4 / z);
 }
+
+static num power(num x) {
+  int64_t e = exponential(x > 0 ? -x : x);
+  return x > 0 ? limited(((int64_t)1 << 46) / (e ? e : 1)) : (num)(e >> 14);
+}
 """
 
 ARITHMETICS: dict[str, Arithmetic] = {
     "float32": Arithmetic(_FLOAT, _FLOAT_EXP, "float", 4, 4, float_literal, _store_floats, 1e-5),
-    "int16": Arithmetic(_FIXED, "", "int16_t", 2, 4, _fixed_literal, _store_int16, 5e-3),
+    "int16": Arithmetic(_FIXED, "", "int16_t", 2, 4, _fixed_literal, _store_int16, 5e-3, 8 / 2**FRACTION_BITS),
 }
 """Every arithmetic by name."""

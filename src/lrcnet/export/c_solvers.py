@@ -14,8 +14,8 @@ static void advance(const cell *c, const num *t, num *h, num dt) {{
   for (k = 0; k < {unfolds}; k++) {{
 """
 _SPLIT_STEPS = {
-    Hybrid: "h[i] = DIV(h[i] + MUL(d, drive[i]), ONE + MUL(d, decay[i]));",
-    Exponential: "h[i] += MUL(MUL(d, phi(-MUL(d, decay[i]))), drive[i] - MUL(decay[i], h[i]));",
+    Hybrid: "h[i] = DIV(ADD(h[i], MUL(d, drive[i])), ADD(ONE, MUL(d, decay[i])));",
+    Exponential: "h[i] = ADD(h[i], MUL(MUL(d, phi(-MUL(d, decay[i]))), ADD(drive[i], -MUL(decay[i], h[i]))));",
 }
 
 
@@ -46,18 +46,18 @@ def _explicit(method: ExplicitRungeKutta, literal: Callable[[float], str]) -> st
         at = "h"
         if index:
             at = "stage"
-            lines.append(f"    for (i = 0; i < UNITS; i++) stage[i] = h[i] + MUL(d, {_sum(row, literal)});")
+            lines.append(f"    for (i = 0; i < UNITS; i++) stage[i] = ADD(h[i], MUL(d, {_sum(row, literal)}));")
         lines.append(f"    split(c, t, {at}, decay, drive);")
-        slope = f"drive[i] - MUL(decay[i], {at}[i])"
+        slope = f"ADD(drive[i], -MUL(decay[i], {at}[i]))"
         if stages == 1:
-            lines.append(f"    for (i = 0; i < UNITS; i++) h[i] += MUL(d, {slope});")
+            lines.append(f"    for (i = 0; i < UNITS; i++) h[i] = ADD(h[i], MUL(d, {slope}));")
         else:
             lines.append(f"    for (i = 0; i < UNITS; i++) slope[{index}][i] = {slope};")
     if stages > 1:
-        lines.append(f"    for (i = 0; i < UNITS; i++) h[i] += MUL(d, {_sum(method.weights, literal)});")
+        lines.append(f"    for (i = 0; i < UNITS; i++) h[i] = ADD(h[i], MUL(d, {_sum(method.weights, literal)}));")
     return "\n".join(lines) + "\n"
 
 
 def _sum(weights: tuple[float, ...], literal: Callable[[float], str]) -> str:
     parts = [f"MUL({literal(weight)}, slope[{index}][i])" for index, weight in enumerate(weights) if weight]
-    return " + ".join(parts)
+    return f"SUM((wide){' + '.join(parts)})"

@@ -8,16 +8,16 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-
-from torch import nn
+from typing import Any
 
 from lrcnet.errors import one_of
-from lrcnet.export.c_cells import KINDS, cell_code, terms_per_unit
+from lrcnet.export.c_cells import KINDS, cell_code, count_terms, widest_rows
 from lrcnet.export.c_numbers import ARITHMETICS
 from lrcnet.export.c_solvers import solver_code
 from lrcnet.export.c_step import header_code, step_code, test_code
 from lrcnet.export.c_tables import tables_code
 from lrcnet.export.cost import Cost, count
+from lrcnet.export.forms import Names, network_of
 from lrcnet.export.network import NetworkData, collect
 from lrcnet.export.vectors import make_vectors
 from lrcnet.saving import write_whole
@@ -35,23 +35,26 @@ class CSource:
 
 
 def generate_c(
-    model: nn.Module,
+    model: Any,
     name: str = "net",
     *,
     arithmetic: str = "float32",
     own_exp: bool = False,
     timed: bool | None = None,
     readings: int = 24,
+    names: Names | None = None,
 ) -> CSource:
     """Return the C99 source of a network.
 
     Args:
-        model: a layer that looks back only, or a Classifier, Regressor, Tagger or Forecaster around one.
+        model: a layer that looks back only, a Classifier, Regressor, Tagger or Forecaster around one, or a fitted
+            estimator (see `export_onnx`).
         name: the prefix of every public name, a C identifier.
         arithmetic: "float32", or "int16" for 16-bit weights and integer arithmetic between the readings and the answer.
         own_exp: whether the source brings its own exponential, so that it needs no library at all.
         timed: whether dt is an argument of a step; None means yes if the layer can use it.
         readings: number of readings of the self-test.
+        names: what the entries of a reading and of an answer are, for a comment in the header.
 
     >>> from lrcnet.export import generate_c
     >>> code = generate_c(lrcnet.LRCU(2, 3), "tiny")
@@ -61,12 +64,12 @@ def generate_c(
     if not re.fullmatch(r"[A-Za-z_]\w*", name):
         raise ValueError(f"the name of a network must be a C identifier, but is {name!r}; use letters and digits")
     numbers = ARITHMETICS[one_of("arithmetic", arithmetic, ARITHMETICS)]
+    model = network_of(model)
     network = collect(model, name, timed)
     kind = KINDS[network.kind]
     sections = [
         _head(network, arithmetic, own_exp),
-        f"#define LAYERS {len(network.cells)}\n#define UNITS {network.cells[0].units}\n"
-        f"#define MOTORS {network.cells[0].outputs}\n#define TERMS {terms_per_unit(network)}\n",
+        _sizes(network),
         numbers.preamble,
         cell_code(network),
         solver_code(network.switches, numbers.literal) if kind.is_ode else "",
@@ -75,23 +78,24 @@ def generate_c(
         test_code(network, numbers, make_vectors(model, network, readings)),
     ]
     source = "\n".join(section for section in sections if section)
-    return CSource(name, _drop_unused(source), header_code(network, arithmetic), count(network, numbers))
+    return CSource(name, _drop_unused(source), header_code(network, arithmetic, names), count(network, numbers))
 
 
 def export_c(
-    model: nn.Module,
+    model: Any,
     path: str | os.PathLike[str],
     *,
     arithmetic: str = "float32",
     own_exp: bool = False,
     timed: bool | None = None,
+    names: Names | None = None,
 ) -> CSource:
     """Write the C99 source of a network as `path` and a header beside it; see `generate_c` for the arguments."""
     target = Path(path)
     if target.suffix != ".c":
         raise ValueError(f"the path of C source must end in .c, but is {target}; the header is written beside it")
     name = re.sub(r"\W", "_", target.stem)
-    code = generate_c(model, name, arithmetic=arithmetic, own_exp=own_exp, timed=timed)
+    code = generate_c(model, name, arithmetic=arithmetic, own_exp=own_exp, timed=timed, names=names)
     target.parent.mkdir(parents=True, exist_ok=True)
     write_whole(target.with_suffix(".h"), code.header.encode())
     write_whole(target, code.source.replace(f'#include "{name}.h"', f'#include "{target.stem}.h"').encode())
@@ -109,6 +113,14 @@ def _head(network: NetworkData, arithmetic: str, own_exp: bool) -> str:
     if not numbers.own_exp:  # integers need no exponential of the library
         return "\n".join(lines) + "\n"
     return "\n".join(lines) + "\n" + (f"\n{numbers.own_exp}" if own_exp else "#include <math.h>\n#define EXP expf\n")
+
+
+def _sizes(network: NetworkData) -> str:
+    first = network.cells[0]
+    sizes = {"LAYERS": len(network.cells), "UNITS": first.units, "MOTORS": first.outputs, "TERMS": count_terms(network)}
+    if first.parts:
+        sizes |= {"PARTS": len(first.parts), "ROWS": widest_rows(network)}
+    return "".join(f"#define {name} {size}\n" for name, size in sizes.items())
 
 
 def _describe(network: NetworkData) -> str:

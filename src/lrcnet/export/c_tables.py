@@ -11,7 +11,11 @@ from lrcnet.export.network import Array, CellData, NetworkData
 # Below this share of entries that are not zero, column numbers cost less than the zeros.
 _DENSE = 0.7
 _MOST_ENTRIES = 65_535  # the numbers of columns and rows are 16-bit
-GROUPS = ("in", "rec")
+
+
+def groups_of(cell: CellData) -> list[str]:
+    """Return the groups of a cell's matrices in the order of the members of its struct: "in", "rec" ..."""
+    return list(dict.fromkeys(name.split("_")[0] for name in cell.matrices))
 
 
 def present_entries(cell: CellData, group: str) -> np.ndarray:
@@ -25,22 +29,44 @@ def present_entries(cell: CellData, group: str) -> np.ndarray:
 
 
 def tables_code(network: NetworkData, numbers: Arithmetic) -> str:
-    """Return the arrays of all cells, and the table `cells`."""
+    """Return the arrays of all cells, the table `cells`, and that of their memories if they have some."""
     parts: list[str] = []
-    rows = []
+    cells, memories = [], []
     for index, cell in enumerate(network.cells):
-        members = [_group_code(cell, group, f"l{index}_{group}", numbers, parts) for group in GROUPS]
-        members += [
-            _array_code(cell.vectors[name], f"l{index}_{name}", numbers, parts) for name in vector_names(network)
-        ]
-        rows.append("  {" + ", ".join(members) + "}")
-    return "".join(parts) + "static const cell cells[LAYERS] = {\n" + ",\n".join(rows) + "\n};\n"
+        prefix = f"l{index}"
+        if cell.parts:
+            rows = [
+                _members_code(part, f"{prefix}_p{number}", numbers, parts, [part.units, len(part.matrices["in_w"])])
+                for number, part in enumerate(cell.parts)
+            ]
+            parts.append(_table_code("part", f"{prefix}_parts", rows))
+            cells.append(f"{{{prefix}_parts}}")
+        else:
+            cells.append(_members_code(cell, prefix, numbers, parts))
+        if cell.memory:
+            memories.append(_members_code(cell.memory, f"{prefix}_memory", numbers, parts))
+    tables = [_table_code("cell", "cells", cells)]
+    if memories:
+        tables.append(_table_code("mixed", "memories", memories))
+    return "".join([*parts, *tables])
 
 
-def vector_names(network: NetworkData) -> list[str]:
+def _members_code(cell: CellData, prefix: str, numbers: Arithmetic, parts: list[str], sizes: Sequence[int] = ()) -> str:
+    """Write the arrays of a cell; return the initialiser of its struct."""
+    members = [_group_code(cell, group, f"{prefix}_{group}", numbers, parts) for group in groups_of(cell)]
+    members += [_array_code(cell.vectors[name], f"{prefix}_{name}", numbers, parts) for name in vector_names(cell)]
+    return "{" + ", ".join([*members, *map(str, sizes)]) + "}"
+
+
+def _table_code(kind: str, name: str, rows: Sequence[str]) -> str:
+    return f"static const {kind} {name}[] = {{\n" + ",\n".join(f"  {row}" for row in rows) + "\n};\n"
+
+
+def vector_names(cell: CellData) -> list[str]:
     """Return the vectors of a cell in the order of the members of its struct."""
     order = ("bias", "bias_n", "rate", "g_l", "e_l", "p", "k_eps", "output_scale", "output_shift")
-    return [name for name in order if name in network.cells[0].vectors]
+    known = [name for name in order if name in cell.vectors]
+    return known + [name for name in cell.vectors if name not in order]
 
 
 def _group_code(cell: CellData, group: str, prefix: str, numbers: Arithmetic, parts: list[str]) -> str:
@@ -76,6 +102,11 @@ def float_array(name: str, values: Array) -> str:
     return _declare("float", name, [float_literal(value) for value in values])
 
 
+def int_array(name: str, values: Array) -> str:
+    """Return a constant array of whole numbers, such as tokens."""
+    return _declare("int", name, [str(int(value)) for value in values])
+
+
 def head_code(network: NetworkData, numbers: Arithmetic) -> str:
     """Return the arrays of the read-out and of the scaling of inputs and answers, those that the network has."""
     parts: list[str] = []
@@ -85,6 +116,9 @@ def head_code(network: NetworkData, numbers: Arithmetic) -> str:
         parts.append(float_array("input_scale", network.input_scale))
     if network.input_shift.any():
         parts.append(float_array("input_shift", network.input_shift))
+    if network.embedding is not None:
+        embedding = _array_code(network.embedding, "token_values", numbers, parts)
+        parts.append(f"static const array embedding = {embedding};\n")
     if network.head is not None:
         weight = _array_code(network.head[0], "head_w", numbers, parts)
         bias = _array_code(network.head[1], "head_b", numbers, parts)

@@ -7,20 +7,49 @@ Axes: T time, B batch, n inputs, m hidden units, L layers.
 
 import copy
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from lrcnet.cells.base import ODECell
 from lrcnet.export.scanned import ScannedLayer
+from lrcnet.mixed_memory import MixedMemory
 from lrcnet.models import Classifier, PooledState, SequenceModel
 from lrcnet.recurrent_layer import RecurrentLayer
 from lrcnet.solvers import SOLVERS, DormandPrince
 from lrcnet.torch_layers import GRU, LSTM
 
-Layer = RecurrentLayer | LSTM | GRU
-LAYER_TYPES = (RecurrentLayer, LSTM, GRU)
+Layer = RecurrentLayer | LSTM | GRU | MixedMemory
+
+
+class Names(NamedTuple):
+    """What each number of a reading and of an answer is, as text for those who use an exported file."""
+
+    inputs: Sequence[str]
+    outputs: Sequence[str]
+
+
+LAYER_TYPES = (RecurrentLayer, LSTM, GRU, MixedMemory)
+
+
+def network_of(model: Any) -> nn.Module:
+    """Return the network of a fitted estimator (`lrcnet.estimators`); any other model as it is.
+
+    Raises:
+        ValueError: for an estimator that is not fitted.
+    """
+    if isinstance(model, nn.Module) or not hasattr(model, "fit"):
+        return model  # type: ignore[no-any-return]
+    # aeon's class keeps its fitted estimator in the attribute that its conventions name.
+    network = getattr(getattr(model, "estimator_", model), "module_", None)
+    if not isinstance(network, nn.Module):
+        raise ValueError(
+            f"an exporter needs a fitted estimator of lrcnet, but this {type(model).__name__} has no network; call fit "
+            "first"
+        )
+    return network
 
 
 def find_layer(model: object) -> Layer:
@@ -53,7 +82,7 @@ def find_layer(model: object) -> Layer:
 
 def takes_dt(layer: Layer) -> bool:
     """Return whether a layer can use the time before a reading."""
-    return layer.time_feature or (isinstance(layer, RecurrentLayer) and layer.cell_type.takes_dt)
+    return layer.time_feature or (not isinstance(layer, LSTM | GRU) and bool(layer.cells[0].takes_dt))
 
 
 def time_unit_of(model: nn.Module) -> float:
@@ -126,7 +155,7 @@ def join_states(model: nn.Module, states: tuple[Tensor, ...]) -> Any:
         *own, pooled, readings = states
         return PooledState(join_states(model.layer, tuple(own)), pooled, readings)
     layer = model.layer if isinstance(model, SequenceModel) else model
-    return (states[0], states[1]) if isinstance(layer, LSTM) else states[0]
+    return (states[0], states[1]) if isinstance(layer, LSTM | MixedMemory) else states[0]
 
 
 def first_states(model: nn.Module, batch: int) -> dict[str, Tensor]:
@@ -134,7 +163,8 @@ def first_states(model: nn.Module, batch: int) -> dict[str, Tensor]:
     layer = find_layer(model)
     like = next(layer.parameters())
     size = (layer.num_layers, batch, layer.hidden_size)
-    states = {name: like.new_zeros(size).detach() for name in (("h", "c") if isinstance(layer, LSTM) else ("h",))}
+    names = ("h", "c") if isinstance(layer, LSTM | MixedMemory) else ("h",)
+    states = {name: like.new_zeros(size).detach() for name in names}
     if isinstance(model, Classifier) and model.pooling != "last":
         start = float("-inf") if model.pooling == "max" else 0.0
         states["pooled"] = torch.full((batch, model.width), start, dtype=like.dtype)

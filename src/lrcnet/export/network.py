@@ -3,20 +3,23 @@
 Axes: n inputs of a cell, m hidden units, J = m + n.
 """
 
+import copy
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
-from lrcnet.cells import CTRNNCell, GRUODECell, MGUCell, ResetBeforeGRUCell
+from lrcnet.cells import CfCCell, CTRNNCell, GRUODECell, MGUCell, ResetBeforeGRUCell, WiredCfCCell
 from lrcnet.cells.base import Cell, ODECell
+from lrcnet.cells.cfc_equation import ACTIVATIONS, fold_activation
 from lrcnet.cells.liquid import LiquidCell
 from lrcnet.circuit import LETTERS
 from lrcnet.continuous_layer import ContinuousLayer
 from lrcnet.export.forms import Layer, find_layer, takes_dt, time_unit_of
+from lrcnet.mixed_memory import MixedMemory
 from lrcnet.models import Classifier, Forecaster, SequenceModel
 from lrcnet.torch_layers import GRU, LSTM
 
@@ -33,6 +36,8 @@ class CellData:
         vectors: name -> (m,) or another length; weights that are used once per step.
         matrices: name -> (rows, columns), the rows of all gates below each other. The names of a group that shares
             its zeros, such as the letters of a synapse, start with the same word: "in", "rec".
+        parts: the parts of a CfC cell, each driven by the one before; the cell itself has no weights then.
+        memory: the LSTM of a mixed memory, whose step comes before the cell's.
     """
 
     inputs: int
@@ -40,6 +45,8 @@ class CellData:
     outputs: int
     vectors: dict[str, Array]
     matrices: dict[str, Array]
+    parts: tuple["CellData", ...] = ()
+    memory: "CellData | None" = None
 
 
 @dataclass(frozen=True)
@@ -47,7 +54,7 @@ class NetworkData:
     """A network as plain data.
 
     Attributes:
-        kind: "liquid", "ctrnn", "gru-ode", "mgu", "gru-reset-before", "gru" or "lstm".
+        kind: "liquid", "ctrnn", "gru-ode", "mgu", "gru-reset-before", "gru", "lstm" or "cfc".
         switches: what the equation depends on, such as saturated, elastance, solver, unfolds.
         inputs, outputs: number of channels of a reading, and of an answer.
         cells: the stack, first layer first.
@@ -60,6 +67,7 @@ class NetworkData:
         target_mean, target_scale: the answer is mean + scale * read-out.
         pooling: "last", "mean" or "max".
         residual: whether the answer is a change of the reading's first channels.
+        embedding: what the first cell sees of each token (tokens, n), its input map included; None for numbers.
     """
 
     kind: str
@@ -80,6 +88,7 @@ class NetworkData:
     target_scale: Array | None = None
     pooling: str = "last"
     residual: bool = False
+    embedding: Array | None = None
     name: str = field(default="net")
 
 
@@ -98,10 +107,11 @@ def collect(model: nn.Module, name: str = "net", timed: bool | None = None) -> N
     layer = find_layer(model)
     if layer.bidirectional:
         raise ValueError(f"a step needs a layer that only looks back, but this {layer.mode} is bidirectional")
-    if isinstance(model, SequenceModel) and model.takes_tokens:
-        raise ValueError("C source takes readings of numbers, but this model takes tokens; export it to ONNX")
     timed = takes_dt(layer) if timed is None else timed
-    kind, switches, cells = _collect_cells(layer)
+    inner = layer.layer if isinstance(layer, MixedMemory) else layer
+    kind, switches, cells = _collect_cells(inner)
+    if isinstance(layer, MixedMemory):
+        cells = _with_memories(cells, layer)
     mean, scale, shift = _input_maps(model, layer, cells)
     data: dict[str, Any] = {
         "kind": kind,
@@ -112,8 +122,8 @@ def collect(model: nn.Module, name: str = "net", timed: bool | None = None) -> N
         "timed": timed,
         "time_unit": time_unit_of(model) if timed else 1.0,
         "time_feature": layer.time_feature,
-        "fill_first_gap": isinstance(layer, ContinuousLayer) and layer.fill_first_gap and timed,
-        "clamp_dt": isinstance(layer, ContinuousLayer) and layer.negative_dt != "allow",
+        "fill_first_gap": isinstance(inner, ContinuousLayer) and inner.fill_first_gap and timed,
+        "clamp_dt": isinstance(inner, ContinuousLayer) and inner.negative_dt != "allow",
         "input_mean": mean,
         "input_scale": scale,
         "input_shift": shift,
@@ -124,6 +134,9 @@ def collect(model: nn.Module, name: str = "net", timed: bool | None = None) -> N
         data["head"] = (_array(model.head.weight), _array(model.head.bias))
         data["pooling"] = model.pooling if isinstance(model, Classifier) else "last"
         data["residual"] = isinstance(model, Forecaster) and model.residual
+        if isinstance(model, Classifier) and model.embedding is not None:
+            size = layer.input_size
+            data["embedding"] = _array(model.embedding.weight) * scale[:size] + shift[:size]
         if model.target_mean is not None and model.target_scale is not None:
             data["target_mean"], data["target_scale"] = _array(model.target_mean), _array(model.target_scale)
     return NetworkData(**data)
@@ -137,7 +150,8 @@ def _input_maps(model: nn.Module, layer: Layer, cells: list[CellData]) -> tuple[
     """Return mean, scale and shift per channel of the first cell, its own input map and the model's scaling joined."""
     columns = layer.input_size + layer.time_feature
     mean, scale = np.zeros(columns), np.ones(columns)
-    if isinstance(model, SequenceModel) and model.input_mean is not None and model.input_scale is not None:
+    scaled = isinstance(model, SequenceModel) and not model.takes_tokens
+    if scaled and model.input_mean is not None and model.input_scale is not None:
         mean[: layer.input_size] = _array(model.input_mean)
         scale[: layer.input_size] = 1 / _array(model.input_scale)
     vectors = cells[0].vectors
@@ -153,7 +167,11 @@ def _collect_cells(layer: Layer) -> tuple[str, dict[str, Any], list[CellData]]:
     for cell_type, (kind, collect_cell) in COLLECTORS.items():
         if isinstance(first, cell_type):
             cells = [collect_cell(cell) for cell in layer.cells]
-            switches = {"solver": first.solver, "unfolds": first.unfolds} if isinstance(first, ODECell) else {}
+            switches: dict[str, Any] = {}
+            if isinstance(first, ODECell):
+                switches = {"solver": first.solver, "unfolds": first.unfolds}
+            elif isinstance(first, CfCCell | WiredCfCCell):
+                switches = _cfc_switches(first)
             if isinstance(first, LiquidCell):
                 switches |= {"saturated": first.saturated, "elastance": first.elastance}
                 # The first input map is applied where readings come in; the others become part of their synapses.
@@ -195,6 +213,18 @@ def _fold_input_map(data: CellData) -> None:
         matrices["in_o"] = matrices["in_o"] * scale
 
 
+def _with_memories(cells: list[CellData], layer: MixedMemory) -> list[CellData]:
+    """Return cells with the LSTM beside each of them."""
+    # The memory sees the input before the cell's map.
+    _fold_input_map(cells[0])
+    both = []
+    for cell, memory in zip(cells, layer.memories, strict=True):
+        bias = _array(memory.bias_ih) + _array(memory.bias_hh)
+        weights = {"in_w": _array(memory.weight_ih), "rec_w": _array(memory.weight_hh)}
+        both.append(replace(cell, memory=CellData(cell.inputs, cell.units, cell.units, {"bias": bias}, weights)))
+    return both
+
+
 def _collect_linear(cell: Any) -> CellData:
     """Collect a cell whose gates are linear in the input and in the state."""
     rows = len(cell.weight_ih)
@@ -203,6 +233,36 @@ def _collect_linear(cell: Any) -> CellData:
         vectors["rate"] = _array(cell.values())
     matrices = {"in_w": _array(cell.weight_ih), "rec_w": _array(cell.weight_hh)}
     return CellData(matrices["in_w"].shape[1], cell.hidden_size, cell.hidden_size, vectors, matrices)
+
+
+def _collect_cfc(cell: CfCCell) -> CellData:
+    return CellData(cell.input_size, cell.hidden_size, cell.output_size, {}, {}, (_collect_part(cell),))
+
+
+def _collect_wired_cfc(cell: WiredCfCCell) -> CellData:
+    parts = tuple(_collect_part(part) for part in cell.parts if isinstance(part, CfCCell))
+    return CellData(cell.input_size, cell.hidden_size, cell.output_size, {}, {}, parts)
+
+
+def _collect_part(cell: CfCCell) -> CellData:
+    """Collect a CfC cell; height and slope of its activation become part of the weights."""
+    twin = copy.deepcopy(cell).double()
+    weights = fold_activation(ACTIVATIONS[cell.activation], twin.values())
+    weight_ih, weight_hh, bias = weights.first
+    matrices = {"in_w": _array(weight_ih), "rec_w": _array(weight_hh)}
+    vectors = {"bias": np.zeros(len(weight_ih)) if bias is None else _array(bias)}
+    for k, (weight, offset) in enumerate(weights.deeper, 1):
+        matrices[f"deep{k}_w"] = _array(weight)
+        vectors[f"bias{k}"] = np.zeros(len(weight)) if offset is None else _array(offset)
+    if weights.leak is not None and weights.asymptote is not None:
+        vectors |= {"leak": _array(weights.leak), "asymptote": _array(weights.asymptote)}
+    return CellData(cell.input_size, cell.hidden_size, cell.hidden_size, vectors, matrices)
+
+
+def _cfc_switches(cell: CfCCell | WiredCfCCell) -> dict[str, Any]:
+    if isinstance(cell, CfCCell):
+        return {"mode": cell.mode, "backbone_layers": cell.backbone_layers, "activation": cell.activation}
+    return {"mode": cell.mode, "backbone_layers": 0, "activation": "tanh"}
 
 
 def _collect_torch_cell(layer: LSTM | GRU, index: int) -> CellData:
@@ -227,5 +287,7 @@ COLLECTORS: dict[type[Cell], tuple[str, Callable[[Any], CellData]]] = {
     GRUODECell: ("gru-ode", _collect_linear),
     MGUCell: ("mgu", _collect_linear),
     ResetBeforeGRUCell: ("gru-reset-before", _collect_linear),
+    CfCCell: ("cfc", _collect_cfc),
+    WiredCfCCell: ("cfc", _collect_wired_cfc),
 }
 """Type of cell -> its kind, and how its data are collected; each kind has a row in `lrcnet.export.c_cells.KINDS`."""

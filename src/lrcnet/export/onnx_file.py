@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from lrcnet.export.forms import Layer, SingleStep, WholeSequence, find_layer, first_states, takes_dt
+from lrcnet.export.forms import Layer, Names, SingleStep, WholeSequence, find_layer, first_states, network_of, takes_dt
 from lrcnet.models import SequenceModel
 from lrcnet.version import __version__
 
@@ -24,7 +24,12 @@ _BATCH, _TIME = 5, 13
 
 
 def export_onnx(
-    model: nn.Module, path: str | os.PathLike[str], *, streaming: bool = False, timed: bool | None = None
+    model: Any,
+    path: str | os.PathLike[str],
+    *,
+    streaming: bool = False,
+    timed: bool | None = None,
+    names: Names | None = None,
 ) -> Path:
     """Write a network as an ONNX file that needs no lrcnet to run, and return its path.
 
@@ -38,15 +43,18 @@ def export_onnx(
     with dynamo=True can also be called directly, on models of your own that have layers of lrcnet inside.
 
     Args:
-        model: a layer, or a Classifier, Regressor, Tagger or Forecaster.
+        model: a layer, a Classifier, Regressor, Tagger or Forecaster, or a fitted estimator. An estimator that was
+            trained with missing values takes the filled values and then a mask (1 for measured) of each channel.
         path: the file.
         streaming: whether to write one step instead of a loop over whole sequences.
         timed: whether dt is an input; None means yes if the layer can use it. Without it every step is 1.
+        names: what the numbers of a reading and of an answer are; the file's metadata `inputs` and `outputs`, as JSON.
 
     Raises:
         TypeError, ValueError: for a network that has no such form; see `lrcnet.export.forms.find_layer`.
         ImportError: without the extra [onnx].
     """
+    model = network_of(model)
     layer = find_layer(model)
     _import_onnx()
     timed = takes_dt(layer) if timed is None else timed
@@ -66,6 +74,8 @@ def export_onnx(
     if streaming:
         starts = {name: float(state.flatten()[0]) for name, state in first_states(model, 1).items()}
         metadata["initial_state"] = json.dumps({name: str(value) for name, value in starts.items()})
+    if names is not None:
+        metadata |= {"inputs": json.dumps(list(names.inputs)), "outputs": json.dumps(list(names.outputs))}
     program.model.metadata_props.update(metadata)
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -11,7 +11,7 @@ from lrcnet.export.network import Array, NetworkData
 
 
 class Vectors(NamedTuple):
-    """Readings x (N, n), gaps dt (N,) and answers y (N, outputs)."""
+    """Readings x (N, n) or tokens (N,), gaps dt (N,) and answers y (N, outputs)."""
 
     x: Array
     dt: Array
@@ -25,19 +25,26 @@ def make_vectors(model: nn.Module, network: NetworkData, readings: int) -> Vecto
     show an error that builds up.
     """
     generator = np.random.default_rng(0)
-    scale = network.input_scale[: network.inputs]
-    centre = network.input_mean[: network.inputs] - network.input_shift[: network.inputs] / scale
-    x = generator.normal(size=(readings, network.inputs)) / scale + centre
+    if network.embedding is not None:
+        x: Any = generator.integers(len(network.embedding), size=readings)
+    else:
+        scale = network.input_scale[: network.inputs]
+        centre = network.input_mean[: network.inputs] - network.input_shift[: network.inputs] / scale
+        x = _as_float32(generator.normal(size=(readings, network.inputs)) / scale + centre)
     dt = generator.uniform(0.1, 1.9, readings) * network.time_unit
     dt[readings // 2 :] = network.time_unit
-    # The generated code gets float32 numbers, so the truth does too.
-    x, dt = x.astype(np.float32).astype(np.float64), dt.astype(np.float32).astype(np.float64)
+    dt = _as_float32(dt)
     return Vectors(x, dt, run_stream(model, x, dt if network.timed else None))
+
+
+def _as_float32(values: Array) -> Array:
+    """Round as float32 does: the generated code gets float32 numbers, so the truth does too."""
+    return values.astype(np.float32).astype(np.float64)
 
 
 @torch.no_grad()
 def run_stream(model: nn.Module, x: Array, dt: Array | None) -> Array:
-    """Return the answers (N, outputs) of a network in float64 to readings x (N, n), one at a time."""
+    """Return the answers (N, outputs) of a network in float64 to readings x (N, n), or tokens, one at a time."""
     twin: Any = copy.deepcopy(model).double().eval()
     state, answers = None, []
     for index, reading in enumerate(torch.from_numpy(x)):
