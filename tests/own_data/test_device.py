@@ -1,4 +1,4 @@
-"""The whole road: a table with gaps and missing values, `lrcnet fit`, ONNX and C, and the numbers of `lrcnet predict`."""
+"""The whole road: a table with gaps and missing values, `lrcnet fit`, ONNX and C, and the numbers of `predict`."""
 
 import json
 from pathlib import Path
