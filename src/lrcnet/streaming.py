@@ -31,13 +31,24 @@ Name = str | int | None
 Time = Any  # a number, a datetime, a pandas.Timestamp or a numpy.datetime64
 
 
-@dataclass
+@dataclass(slots=True)
 class Place:
-    """Where one stream is: the time of its last reading, its states, and the reading that a forecaster still holds."""
+    """Where one stream is.
+
+    Attributes:
+        moment: the time of its last reading.
+        state: the network's state for a batch of one, as `step` takes it.
+        held: the reading that a forecaster still holds, (n,).
+    """
 
     moment: Moment | None
-    states: tuple[Tensor, ...]
+    state: Any
     held: Tensor | None = None
+
+    @property
+    def states(self) -> tuple[Tensor, ...]:
+        """The tensors of the state."""
+        return split_states(self.state)
 
 
 class Stream:
@@ -88,6 +99,8 @@ class Stream:
         self.backwards = one_of("backwards", backwards, ("error", "drop"))
         self.reset_after = None if reset_after is None else length_in(self.unit, "reset_after", reset_after)
         self._timed = takes_dt(self._layer)
+        # Looked up once: each reading asks for them.
+        self._size, self._like = self._layer.input_size, next(self._layer.parameters())
         self._one_unit = time_unit_of(model)
         self._horizon = self._one_unit if horizon is None else length_in(self.unit, "horizon", horizon)
         self._places: dict[Name, Place] = {}
@@ -105,9 +118,16 @@ class Stream:
             time: when it was taken: a number in `unit`, a datetime, a pandas.Timestamp or a numpy.datetime64.
             name: the stream that it belongs to; None is a stream like any other.
         """
-        return self.update({name: (reading, time)})[name]
+        item = self._prepare(name, reading, time)
+        if item is None:
+            return None
+        x, moment, gap, place = item
+        with torch.no_grad():
+            output, place = self._advance(x, gap, place)
+        place.moment = moment
+        self._places[name] = place
+        return output
 
-    @torch.no_grad()
     def update(self, readings: Mapping[Any, tuple[Any, Time]]) -> dict[Any, Tensor | None]:
         """Take one reading each of several streams in one call of the network.
 
@@ -121,6 +141,9 @@ class Stream:
             ValueError: for a reading with a wrong number of channels or a missing value, and for time that runs
                 backwards; no stream has advanced then.
         """
+        if len(readings) == 1:
+            ((name, given),) = readings.items()
+            return {name: self(*given, name)}
         ready = {name: self._prepare(name, *given) for name, given in readings.items()}
         taken = {name: item for name, item in ready.items() if item is not None}
         answers: dict[Any, Tensor | None] = dict.fromkeys(readings)
@@ -129,10 +152,11 @@ class Stream:
         x = torch.stack([item[0] for item in taken.values()])
         gaps = [item[2] for item in taken.values()]
         places = [item[3] for item in taken.values()]
-        output, after, held = self._advance(x, gaps, places)
+        with torch.no_grad():
+            output, after, held = self._advance_together(x, gaps, places)
         for index, (name, (_, moment, _, _)) in enumerate(taken.items()):
-            states = after if len(taken) == 1 else tuple(_pick(value, index) for value in after)
-            self._places[name] = Place(moment, states, None if held is None else held[index].clone())
+            state = join_states(self.model, tuple(_pick(value, index) for value in after))
+            self._places[name] = Place(moment, state, None if held is None else held[index].clone())
             answers[name] = output[index]
         return answers
 
@@ -150,8 +174,11 @@ class Stream:
         Raises:
             ValueError: for bytes that are damaged or belong to another kind of model; nothing has changed then.
         """
-        places = unpack_streams(snapshot, self._signature(), next(self._layer.parameters()).dtype)
-        self._places = {name: Place(*place) for name, place in places.items()}
+        places = unpack_streams(snapshot, self._signature(), self._like.dtype)
+        self._places = {
+            name: Place(moment, join_states(self.model, states), held)
+            for name, (moment, states, held) in places.items()
+        }
 
     def _signature(self) -> list[Any]:
         """Return what two models must share to exchange states."""
@@ -160,16 +187,16 @@ class Stream:
 
     def _prepare(self, name: Name, reading: Any, time: Time) -> tuple[Tensor, Moment, float, Place] | None:
         """Check a reading; return it with its time, its gap and its place, or None if it is dropped."""
-        like = next(self._layer.parameters())
-        x = torch.as_tensor(reading, dtype=like.dtype)
-        where = "" if name is None else f" of stream {name!r}"
-        if x.shape != (self._layer.input_size,):
+        x = torch.as_tensor(reading, dtype=self._like.dtype)
+        if x.shape != (self._size,):
             raise ValueError(
-                f"a reading{where} must have {self._layer.input_size} numbers, but has shape {tuple(x.shape)}; pass "
-                "one value per channel"
+                f"a reading{_where(name)} must have {self._size} numbers, but has shape {tuple(x.shape)}; pass one "
+                "value per channel"
             )
         if not all(map(math.isfinite, x.tolist())):  # for few numbers, quicker than tensors
-            raise ValueError(f"a reading{where} must be finite, but is {x.tolist()}; fill in missing values first")
+            raise ValueError(
+                f"a reading{_where(name)} must be finite, but is {x.tolist()}; fill in missing values first"
+            )
         moment = read_moment(time)
         place = self._places.get(name)
         if place is None or place.moment is None:
@@ -179,8 +206,8 @@ class Stream:
             if self.backwards == "drop":
                 return None
             raise ValueError(
-                f"time must not run backwards, but the reading{where} at {time} is {-gap:g} {self.unit} older than the "
-                "last one; sort the readings, or pass backwards='drop'"
+                f"time must not run backwards, but the reading{_where(name)} at {time} is {-gap:g} {self.unit} older "
+                "than the last one; sort the readings, or pass backwards='drop'"
             )
         if self.reset_after is not None and gap > self.reset_after:
             return x, moment, self._one_unit, self._new_place()
@@ -188,9 +215,18 @@ class Stream:
 
     def _new_place(self) -> Place:
         states = [value.reshape(1, 1) if not value.dim() else value for value in first_states(self.model, 1).values()]
-        return Place(None, tuple(states))
+        return Place(None, join_states(self.model, tuple(states)))
 
-    def _advance(
+    def _advance(self, x: Tensor, gap: float, place: Place) -> tuple[Tensor, Place]:
+        """Return the answer (outputs,) to one reading x (n,), and the stream's new place, without its time."""
+        if isinstance(self.model, Forecaster):
+            output, states, held = self._advance_together(x.unsqueeze(0), [gap], [place])
+            assert held is not None
+            return output[0], Place(None, join_states(self.model, states), held[0])
+        output, state = self.model.step(x.unsqueeze(0), place.state, gap if self._timed else None)
+        return output[0], Place(None, state)
+
+    def _advance_together(
         self, x: Tensor, gaps: list[float], places: list[Place]
     ) -> tuple[Tensor, tuple[Tensor, ...], Tensor | None]:
         """Return the answers (B, outputs), the states after the readings, and the readings if they are held."""
@@ -216,6 +252,10 @@ class Stream:
         if not self._timed:
             return None
         return gaps[0] if len(gaps) == 1 else x.new_tensor(gaps)
+
+
+def _where(name: Name) -> str:
+    return "" if name is None else f" of stream {name!r}"
 
 
 def _pick(value: Tensor, index: int) -> Tensor:

@@ -34,6 +34,8 @@ def read_moment(given: Any) -> Moment:
         TypeError: for anything that is no timestamp.
         ValueError: for a missing time (NaN, NaT) or an infinite one.
     """
+    if type(given) is float and math.isfinite(given):  # the usual case of a stream, quicker than the checks below
+        return Moment("number", given)
     if isinstance(given, np.datetime64):
         if np.isnat(given):
             raise ValueError("the time of a reading must be known, but is NaT; drop the reading")

@@ -1,12 +1,6 @@
 """`lrcnet export`: a trained network as an ONNX file, or as C99 source."""
 
-from __future__ import annotations
-
 import argparse
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from lrcnet.export.forms import Names
 
 HELP = "write a trained network as an ONNX file or as C99 source"
 EXAMPLE = "lrcnet export c model --out net.c --int16"
@@ -28,9 +22,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from lrcnet.export.names import read_names
     from lrcnet.folders import load, read_extra
 
-    model, names = load(arguments.model), _names(read_extra(arguments.model))
+    model, names = load(arguments.model), read_names(read_extra(arguments.model))
     timed = False if arguments.no_dt else None
     if arguments.format == "onnx":
         from lrcnet.export import export_onnx
@@ -45,19 +40,3 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"wrote {arguments.out} and its header: {code.cost}")
     print(f"self-test: cc -std=c99 -D{code.name.upper()}_TEST {arguments.out} -lm && ./a.out")
     return 0
-
-
-def _names(extra: dict[str, Any]) -> Names | None:
-    """Return the names of inputs and answers that `lrcnet fit` left in a folder, or None."""
-    from lrcnet.export.forms import Names
-
-    fitted = extra.get("own_data")
-    if fitted is None:
-        return None
-    channels = [str(name) for name in extra["channels"]]
-    measured = [f"1 if {name} was measured, else 0" for name in channels] if extra["mask"] else []
-    schema = fitted["schema"]
-    outputs = [f"logit of class {name}" for name in fitted["classes"]]
-    if not outputs:
-        outputs = channels if schema["task"] == "forecast" else [str(schema["target"])]
-    return Names([*channels, *measured], outputs)

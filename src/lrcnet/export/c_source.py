@@ -17,7 +17,8 @@ from lrcnet.export.c_solvers import solver_code
 from lrcnet.export.c_step import header_code, step_code, test_code
 from lrcnet.export.c_tables import tables_code
 from lrcnet.export.cost import Cost, count
-from lrcnet.export.forms import Names, network_of
+from lrcnet.export.forms import network_of
+from lrcnet.export.names import Names
 from lrcnet.export.network import NetworkData, collect
 from lrcnet.export.vectors import make_vectors
 from lrcnet.saving import write_whole

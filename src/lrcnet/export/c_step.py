@@ -5,7 +5,7 @@ import numpy as np
 from lrcnet.export.c_cells import KINDS, has_memory
 from lrcnet.export.c_numbers import Arithmetic, float_literal
 from lrcnet.export.c_tables import float_array, head_code, int_array
-from lrcnet.export.forms import Names
+from lrcnet.export.names import Names
 from lrcnet.export.network import NetworkData
 from lrcnet.export.vectors import Vectors
 

@@ -7,8 +7,7 @@ Axes: T time, B batch, n inputs, m hidden units, L layers.
 
 import copy
 import math
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -22,15 +21,6 @@ from lrcnet.solvers import SOLVERS, DormandPrince
 from lrcnet.torch_layers import GRU, LSTM
 
 Layer = RecurrentLayer | LSTM | GRU | MixedMemory
-
-
-class Names(NamedTuple):
-    """What each number of a reading and of an answer is, as text for those who use an exported file."""
-
-    inputs: Sequence[str]
-    outputs: Sequence[str]
-
-
 LAYER_TYPES = (RecurrentLayer, LSTM, GRU, MixedMemory)
 
 

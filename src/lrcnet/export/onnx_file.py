@@ -15,7 +15,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from lrcnet.export.forms import Layer, Names, SingleStep, WholeSequence, find_layer, first_states, network_of, takes_dt
+from lrcnet.export.forms import Layer, SingleStep, WholeSequence, find_layer, first_states, network_of, takes_dt
+from lrcnet.export.names import Names
 from lrcnet.models import SequenceModel
 from lrcnet.version import __version__
 
