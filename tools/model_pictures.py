@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import matplotlib
 import numpy as np
 import torch
 from matplotlib.axes import Axes
@@ -17,7 +18,7 @@ from matplotlib.ticker import LogLocator
 
 import lrcnet
 from lrcnet.interpret import trace
-from lrcnet.pages import figures, palette
+from lrcnet.pages import palette
 from lrcnet.pages.content import Picture
 
 UNITS, STEPS = 6, 80
@@ -101,6 +102,8 @@ def draw_elastances() -> Picture:
 if __name__ == "__main__":
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    for one in (*map(draw, LAYERS), draw_elastances()):
-        figures.save(one, folder, kinds=("svg",))
-        print(folder / f"{one.name}.svg")
+    # Letters as text instead of outlines: a third of the size, and readers can search and copy them.
+    with palette.figure_style(), matplotlib.rc_context({"svg.fonttype": "none"}):
+        for one in (*map(draw, LAYERS), draw_elastances()):
+            one.figure.savefig(folder / f"{one.name}.svg", metadata={"Date": None})
+            print(folder / f"{one.name}.svg")
