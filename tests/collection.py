@@ -24,6 +24,9 @@ EXTRA: dict[str, dict[str, Any]] = {
     "gru-timed": {"time_feature": True},
     "cfc-pure": {"mode": "pure", "backbone_layers": 2, "backbone_units": 5},
     "cfc-no_gate": {"mode": "no_gate", "backbone_layers": 0},
+    "diagonal-lrc-channels": {"synapses": "per-channel", "elastance": "asymmetric", "solver": "hybrid", "unfolds": 2},
+    "diagonal-lrc-contracting": {"contraction": 0.02, "solver": "exponential"},
+    "diagonal-lrc-rk4": {"solver": "rk4"},
     "cfc-silu": {"activation": "silu", "negative_dt": "clamp"},
 }
 # Wirings for a number of units; only the last has fewer motor neurons than units.
@@ -68,7 +71,11 @@ PAIRED = (nn.LSTM, nn.LSTMCell, lrcnet.MixedMemory, lrcnet.MixedMemoryCell)
 
 
 def base_name(name: str) -> str:
-    return next(known for known in ("gru-ode", name, name.split("-")[0]) if known in lrcnet.CELLS and known in name)
+    return next(
+        known
+        for known in ("gru-ode", "diagonal-lrc", name, name.split("-")[0])
+        if known in lrcnet.CELLS and known in name
+    )
 
 
 def extra_options(name: str, hidden_size: int) -> dict[str, Any]:
@@ -86,7 +93,7 @@ def make_layer(name: str, input_size: int = 3, hidden_size: int = 4, **options: 
     if name == WIRED_CFC:
         return lrcnet.WiredCfC(input_size, **{"dtype": torch.float64, "wiring": _wire(hidden_size), **options})
     options = {"dtype": torch.float64, **extra_options(name, hidden_size), **LAYER_EXTRA.get(name, {}), **options}
-    if base_name(name) in ("ltc", "stc", "lrc", "lrcu"):
+    if base_name(name) in ("ltc", "stc", "lrc", "lrcu", "diagonal-lrc"):
         options.setdefault("backend", "reference")
     if base_name(name) == "cfc":
         options.setdefault("backbone_units", 6)

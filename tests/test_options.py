@@ -22,7 +22,15 @@ from lrcnet.continuous_layer import ContinuousLayer
 from lrcnet.kernels import CHOICES
 from lrcnet.layers import LiquidLayer, ODELayer
 from lrcnet.liquid import ELASTANCES, PARAMETRISATIONS, Elastance, Parametrisation
-from lrcnet.options import BackendChoice, CfCOptions, GatedOptions, LiquidOptions, NegativeDt, ODEOptions
+from lrcnet.options import (
+    BackendChoice,
+    CfCOptions,
+    DiagonalOptions,
+    GatedOptions,
+    LiquidOptions,
+    NegativeDt,
+    ODEOptions,
+)
 from lrcnet.recurrent_layer import keyword_only
 from lrcnet.solvers import FIELD_SOLVERS, SOLVERS, DormandPrince, ExplicitRungeKutta, FieldSolverName, SolverName
 from lrcnet.wirings import Wiring
@@ -38,6 +46,8 @@ def options_of(name: str) -> dict[str, Any]:
         return get_type_hints(LiquidOptions)
     if issubclass(layer, lrcnet.CfC):
         return get_type_hints(CfCOptions)
+    if issubclass(layer, lrcnet.DiagonalLRC):
+        return get_type_hints(DiagonalOptions)
     return get_type_hints(ODEOptions if issubclass(layer, ODELayer) else GatedOptions)
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         CELLS,
         CfCCell,
         CTRNNCell,
+        DiagonalLRCCell,
         GRUCell,
         GRUODECell,
         LRCCell,
@@ -30,11 +31,13 @@ if TYPE_CHECKING:
     )
     from lrcnet.cfc_layers import CfC, WiredCfC
     from lrcnet.constraints import project_
+    from lrcnet.diagonal import DiagonalLRC
     from lrcnet.environment import info
     from lrcnet.errors import DivergenceError, DivergenceWarning, FirstGapWarning, StabilityWarning, TimeWarning
     from lrcnet.folders import load
     from lrcnet.layers import CTRNN, GRUODE, LAYERS, LRC, LRCU, LTC, MGU, STC, ResetBeforeGRU
     from lrcnet.liquid_ode import LiquidODE
+    from lrcnet.lrc_ssm import LrcSSM
     from lrcnet.mixed_memory import MixedMemory, MixedMemoryCell
     from lrcnet.models import Classifier, Forecaster, Regressor, Tagger
     from lrcnet.neural_ode import LRCField, MLPField, NeuralODE
@@ -61,6 +64,8 @@ __all__ = [
     "CfC",
     "CfCCell",
     "Classifier",
+    "DiagonalLRC",
+    "DiagonalLRCCell",
     "DivergenceError",
     "DivergenceWarning",
     "FirstGapWarning",
@@ -73,6 +78,7 @@ __all__ = [
     "LSTMCell",
     "LTCCell",
     "LiquidODE",
+    "LrcSSM",
     "MGUCell",
     "MLPField",
     "MixedMemory",
@@ -103,6 +109,7 @@ _PUBLIC = {
         *(
             "CTRNNCell",
             "CfCCell",
+            "DiagonalLRCCell",
             "GRUCell",
             "GRUODECell",
             "LRCCell",
@@ -117,12 +124,14 @@ _PUBLIC = {
     ),
     "cfc_layers": ("CfC", "WiredCfC"),
     "constraints": ("project_",),
+    "diagonal": ("DiagonalLRC",),
     "environment": ("info",),
     "errors": ("DivergenceError", "DivergenceWarning", "FirstGapWarning", "StabilityWarning", "TimeWarning"),
     "folders": ("load",),
     "layers": ("CTRNN", "GRUODE", "LAYERS", "LRC", "LRCU", "LTC", "MGU", "STC", "ResetBeforeGRU"),
     "mixed_memory": ("MixedMemory", "MixedMemoryCell"),
     "liquid_ode": ("LiquidODE",),
+    "lrc_ssm": ("LrcSSM",),
     "models": ("Classifier", "Forecaster", "Regressor", "Tagger"),
     "neural_ode": ("LRCField", "MLPField", "NeuralODE"),
     "safe_loading": ("safe_globals",),

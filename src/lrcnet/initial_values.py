@@ -50,9 +50,9 @@ class Draw(NamedTuple):
         """Return -1 or 1 for every unit."""
         return self.uniform(-1, 1, self.units).sign()
 
-    def rates(self) -> Tensor:
+    def rates(self, longest: float = LONGEST_MEMORY) -> Tensor:
         """Return a rate for every unit, the inverse of a time constant from the shortest to the longest memory."""
-        return torch.exp(-self.uniform(math.log(SHORTEST_MEMORY), math.log(LONGEST_MEMORY), self.units))
+        return torch.exp(-self.uniform(math.log(SHORTEST_MEMORY), math.log(longest), self.units))
 
     def constant(self, name: str) -> Tensor:
         """Return the constant initial value of a letter."""

@@ -20,6 +20,7 @@ from lrcnet.cells.gated import with_time
 from lrcnet.cells.liquid import LiquidCell
 from lrcnet.cfc_layers import CfC
 from lrcnet.continuous_layer import ContinuousLayer
+from lrcnet.diagonal import DiagonalLRC
 from lrcnet.errors import check_flag, positive_size
 from lrcnet.options import GatedOptions, LiquidOptions, ODEOptions
 from lrcnet.recurrent_layer import RecurrentLayer
@@ -37,6 +38,7 @@ __all__ = [
     "MGU",
     "STC",
     "CfC",
+    "DiagonalLRC",
     "GatedLayer",
     "LiquidLayer",
     "ODELayer",
@@ -361,5 +363,6 @@ LAYERS: dict[str, type[RecurrentLayer] | type[LSTM] | type[GRU]] = {
     "ctrnn": CTRNN,
     "gru-ode": GRUODE,
     "cfc": CfC,
+    "diagonal-lrc": DiagonalLRC,
 }
 """Every sequence layer by name."""

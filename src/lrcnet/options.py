@@ -9,6 +9,7 @@ the valid ones.
 from typing import Literal, Required, TypedDict
 
 from lrcnet.cells.cfc_equation import CfCActivation, CfCMode
+from lrcnet.cells.diagonal import Synapses
 from lrcnet.constraints import Constraint
 from lrcnet.initial_values import Init
 from lrcnet.liquid import Elastance, Parametrisation
@@ -80,6 +81,22 @@ class WiredCfCOptions(TypedDict, total=False):
     mode: CfCMode
     dense_gates: bool
     negative_dt: NegativeDt
+    time_scale: TimeScale
+    time_feature: bool
+    fill_first_gap: bool
+    time_warnings: bool
+
+
+class DiagonalOptions(TypedDict, total=False):
+    """Options of DiagonalLRC; see `DiagonalLRCCell` and, for time, `ContinuousLayer`."""
+
+    elastance: Literal["symmetric", "asymmetric"]
+    synapses: Synapses
+    solver: SolverName
+    unfolds: int
+    negative_dt: NegativeDt
+    contraction: float | None
+    backend: BackendChoice
     time_scale: TimeScale
     time_feature: bool
     fill_first_gap: bool

@@ -3,6 +3,7 @@
 from lrcnet.cells.base import Cell, ODECell
 from lrcnet.cells.cfc import CfCCell
 from lrcnet.cells.ctrnn import CTRNNCell
+from lrcnet.cells.diagonal import DiagonalLRCCell
 from lrcnet.cells.gated import GRUCell, LSTMCell, MGUCell, ResetBeforeGRUCell
 from lrcnet.cells.gru_ode import GRUODECell
 from lrcnet.cells.liquid import LiquidCell, LRCCell, LRCUCell, LTCCell, STCCell
@@ -20,6 +21,7 @@ CELLS: dict[str, type[Cell] | type[LSTMCell] | type[GRUCell]] = {
     "ctrnn": CTRNNCell,
     "gru-ode": GRUODECell,
     "cfc": CfCCell,
+    "diagonal-lrc": DiagonalLRCCell,
 }
 
 __all__ = [
@@ -27,6 +29,7 @@ __all__ = [
     "CTRNNCell",
     "Cell",
     "CfCCell",
+    "DiagonalLRCCell",
     "GRUCell",
     "GRUODECell",
     "LRCCell",

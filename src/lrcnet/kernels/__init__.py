@@ -24,31 +24,32 @@ _log = logging.getLogger("lrcnet")
 _logged: set[str] = set()
 
 
-def find(x: Tensor, switches: Switches) -> Backend | None:
+def find(x: Tensor, switches: Switches, *, diagonal: bool = False) -> Backend | None:
     """Return the first backend that serves a call, or None if none does."""
     for backend in BACKENDS:
-        if not backend.reasons(x, switches):
+        if not (backend.diagonal_reasons if diagonal else backend.reasons)(x, switches):
             return backend
     return None
 
 
-def select(choice: str, x: Tensor, switches: Switches, owner: str) -> Backend | None:
+def select(choice: str, x: Tensor, switches: Switches, owner: str, *, diagonal: bool = False) -> Backend | None:
     """Return the backend for a call of a model, or None for the plain loop.
 
     Args:
         choice: "auto", "fused" or "reference".
         x: the input of the call.
         owner: the name of the model, for the message.
+        diagonal: whether the call is for `scan_diagonal`.
 
     Raises:
         RuntimeError: if choice is "fused" and no backend serves, with every reason of every backend.
     """
     if choice == "reference":
         return None
-    backend = find(x, switches)
+    backend = find(x, switches, diagonal=diagonal)
     if backend is not None:
         return backend
-    why = "; ".join(reasons(x, switches))
+    why = "; ".join(reasons(x, switches, diagonal=diagonal))
     if choice == "fused":
         raise RuntimeError(f"backend='fused' cannot serve this call: {why}; use backend='auto' or 'reference'")
     # A backend is never switched in silence, and each reason is logged once.
@@ -58,9 +59,11 @@ def select(choice: str, x: Tensor, switches: Switches, owner: str) -> Backend | 
     return None
 
 
-def reasons(x: Tensor, switches: Switches) -> list[str]:
+def reasons(x: Tensor, switches: Switches, *, diagonal: bool = False) -> list[str]:
     """Return why each backend cannot serve a call, with its name; empty if one can."""
-    refusals = {backend.name: backend.reasons(x, switches) for backend in BACKENDS}
+    refusals = {
+        backend.name: (backend.diagonal_reasons if diagonal else backend.reasons)(x, switches) for backend in BACKENDS
+    }
     if not all(refusals.values()):
         return []
     return [f"{name}: {reason}" for name, found in refusals.items() for reason in found]

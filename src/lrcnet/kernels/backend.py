@@ -93,3 +93,13 @@ class Backend(ABC):
 
         The solver, the unfoldings and dt of the switches do not matter.
         """
+
+    def diagonal_reasons(self, x: Tensor, switches: Switches) -> list[str]:
+        """Return why `scan_diagonal` cannot serve a call now, as `reasons` does for the others."""
+        return ["it has no kernel for diagonal networks"]
+
+    def scan_diagonal(
+        self, letters: Tensor, switches: Switches, terms: Tensor, h: Tensor, dt: float | Tensor, *, mixed: bool
+    ) -> Tensor:
+        """Return all states (T, B, m) of a diagonal LRC, with gradients; see `lrcnet.kernels.diagonal.scan`."""
+        raise NotImplementedError

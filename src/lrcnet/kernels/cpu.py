@@ -8,7 +8,7 @@ from torch import Tensor
 
 from lrcnet.circuit import SLOPE, STEP_LETTERS, Circuit, Switches, describe_mismatch
 from lrcnet.errors import describe_bad_dt, find_bad_dt, is_bad_dt
-from lrcnet.kernels import native
+from lrcnet.kernels import diagonal, native
 from lrcnet.kernels.backend import Backend, KeptGates
 from lrcnet.kernels.operators import run
 from lrcnet.kernels.problem import (
@@ -126,6 +126,17 @@ class CPUBackend(Backend):
             slopes, _ = self.scan(circuit, switches, x.unsqueeze(0), h, 1.0)
             return slopes[0]
         return self.step(circuit, switches, x, h, 1.0)
+
+    def diagonal_reasons(self, x: Tensor, switches: Switches) -> list[str]:
+        reasons = self.reasons(x, switches)
+        if switches.unfolds > diagonal.MOST_UNFOLDS:
+            reasons.append(f"it takes at most {diagonal.MOST_UNFOLDS} unfoldings, but there are {switches.unfolds}")
+        return reasons
+
+    def scan_diagonal(
+        self, letters: Tensor, switches: Switches, terms: Tensor, h: Tensor, dt: float | Tensor, *, mixed: bool
+    ) -> Tensor:
+        return diagonal.scan(terms, h, dt, letters, switches, mixed=mixed)
 
 
 def _describe_state(x: Tensor, h: Tensor, units: int) -> str:

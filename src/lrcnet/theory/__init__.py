@@ -1,5 +1,6 @@
 """The paper's theorems as code: Lipschitz and generalisation bounds that a user can compute."""
 
+from lrcnet.contraction import contraction_factor
 from lrcnet.theory.associated import Associated, Certificate, associated_lrc, certify
 from lrcnet.theory.bounds import LipschitzBound, lipschitz_bound
 from lrcnet.theory.damping import Damping, damping
@@ -17,6 +18,7 @@ __all__ = [
     "LipschitzBound",
     "associated_lrc",
     "certify",
+    "contraction_factor",
     "damping",
     "empirical_lipschitz",
     "generalisation_bound",

@@ -73,6 +73,29 @@ struct CfC {
   bool interrupted() const { return is_interrupted && is_interrupted(watch); }
 };
 
+// The loops over time of a diagonal LRC; see diagonal.h.
+struct Diagonal {
+  // The rows of `letters` and of their gradients, in the order of lrcnet/kernels/diagonal.py.
+  enum Row { kA, kB, kG, kK, kO, kEL, kKEps, kInputG, kInputK, kGL, kP, kRows };
+  static constexpr int kMostUnfolds = 64;
+  std::int64_t T, B, m, K;
+  int mixed, elastance, solver, threads;
+  std::int64_t width;  // of a row of letters: m, filled up with zeros to whole vectors
+  const void *terms, *h0, *dt, *letters;  // terms: two planes of m numbers side by side at every step and sample
+  std::int64_t terms_time, terms_batch, dt_time, dt_batch;
+  double dt_value;  // used where dt is null
+  void* states;
+  std::int64_t state_time, state_batch;
+  const void* of_states;  // gradient of the states; null in the forward pass. The unit's stride is 1.
+  std::int64_t of_time, of_batch;
+  void *of_terms, *of_h0, *of_dt, *of_letters;  // zero at first but for of_terms; of_letters for every task, of_dt (T, B)
+  std::int64_t of_terms_time, of_terms_batch;
+  bool (*is_interrupted)(void* watch);
+  void* watch;
+
+  bool interrupted() const { return is_interrupted && is_interrupted(watch); }
+};
+
 // F, U, then w with an elastance, then the state before the unfolding unless it is simply the last output.
 inline std::int64_t saved_planes(int elastance, std::int64_t K) { return 2 + (elastance != kNone) + (K > 1); }
 
@@ -87,6 +110,7 @@ struct Kernels {
   void (*step)(const Problem&, bool is_double, const void* h, void* out, void* scratch);
   void (*sigmoids)(const void* from, void* to, std::int64_t count, bool is_double);
   void (*cfc)(CfC&, bool is_double, RunTasks);
+  void (*diagonal)(Diagonal&, bool is_double, RunTasks);
 };
 
 }  // namespace lrcnet

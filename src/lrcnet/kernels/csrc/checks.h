@@ -82,6 +82,30 @@ struct Checks {
     strides({problem.x_batch, problem.x_channel, problem.dt_batch});
   }
 
+  void diagonal(const Diagonal& call) {
+    need(call.elastance >= kNone && call.elastance <= kSymmetric, "a known elastance");
+    need(call.solver >= kEuler && call.solver <= kExponential, "a known solver");
+    need(call.K >= 1 && call.K <= Diagonal::kMostUnfolds, "from 1 to 64 unfoldings");
+    need(call.m >= 1 && call.threads >= 1, "at least 1 unit and 1 thread");
+    need(call.width >= call.m && call.width % 16 == 0, "letters in rows of whole vectors");
+    const std::int64_t numbers = product({call.T, call.B, call.m});
+    product({call.T, call.B, 2, call.m});
+    given(call.terms, numbers, "the terms of the inputs");
+    given(call.states, numbers, "memory for the states");
+    given(call.h0, product({call.B, call.m}), "states");
+    given(call.letters, 1, "letters");
+    aligned(call.dt), aligned(call.of_states), aligned(call.of_dt);
+    strides({call.terms_time, call.terms_batch, call.dt_time, call.dt_batch, call.of_time, call.of_batch});
+    need(call.T <= 1 || call.state_time >= call.m, "states that lie side by side");
+    need(call.B <= 1 || call.state_batch >= call.m, "states that lie side by side");
+    if (!call.of_states) return;
+    given(call.of_terms, numbers, "memory for the gradient of the terms");
+    given(call.of_h0, product({call.B, call.m}), "memory for the gradient of the first states");
+    given(call.of_letters, 1, "memory for the gradients of the letters");
+    need(call.T <= 1 || call.of_terms_time >= 2 * call.m, "gradients that lie side by side");
+    need(call.B <= 1 || call.of_terms_batch >= 2 * call.m, "gradients that lie side by side");
+  }
+
   void backward(const Problem& problem, const Gradients& gradients) {
     given(problem.saved, product({problem.T, problem.B, problem.m}), "the gates of the forward pass");
     given(gradients.h0, product({problem.B, problem.m}), "memory for the gradient of the first states");

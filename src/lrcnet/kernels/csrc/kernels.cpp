@@ -1,6 +1,7 @@
 // The kernels of one instruction set. Compiled once for each of them; LRCNET_TABLE and LRCNET_NAME say which one it is.
 #include "backward.h"
 #include "cfc.h"
+#include "diagonal.h"
 #include "forward.h"
 #include "step.h"
 
@@ -48,7 +49,11 @@ void cfc(lrcnet::CfC& call, bool is_double, lrcnet::RunTasks run) {
   run(is_double ? cfc_task<double> : cfc_task<float>, &call, call.threads, call.threads);
 }
 
+void diagonal(Diagonal& call, bool is_double, lrcnet::RunTasks run) {
+  run(is_double ? diagonal_task<double> : diagonal_task<float>, &call, call.threads, call.threads);
+}
+
 }  // namespace
 
 extern const lrcnet::Kernels LRCNET_TABLE;
-const lrcnet::Kernels LRCNET_TABLE = {LRCNET_NAME, scan, scan_backward, step, sigmoids, cfc};
+const lrcnet::Kernels LRCNET_TABLE = {LRCNET_NAME, scan, scan_backward, step, sigmoids, cfc, diagonal};

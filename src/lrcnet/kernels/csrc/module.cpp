@@ -351,6 +351,40 @@ PyObject* cfc(PyObject*, PyObject* const* args, Py_ssize_t count) {
   return interrupted ? nullptr : no_memory(0);
 }
 
+// diagonal(is_double, threads, mixed, elastance, solver, T, B, m, K, width, terms, terms_time, terms_batch, h0, dt,
+// dt_time, dt_batch, dt_value, letters, states, state_time, state_batch, of_states, of_time, of_batch, of_terms,
+// of_terms_time, of_terms_batch, of_h0, of_dt, of_letters) -> None. of_states is 0 in the forward pass.
+PyObject* diagonal(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  Reader reader{args, count};
+  lrcnet::Diagonal call{};
+  const bool is_double = reader.is_double();
+  call.threads = static_cast<int>(reader.integer()), call.mixed = static_cast<int>(reader.integer());
+  call.elastance = static_cast<int>(reader.integer()), call.solver = static_cast<int>(reader.integer());
+  call.T = reader.integer(), call.B = reader.integer(), call.m = reader.integer(), call.K = reader.integer();
+  call.width = reader.integer();
+  call.terms = reader.address(), call.terms_time = reader.integer(), call.terms_batch = reader.integer();
+  call.h0 = reader.address();
+  call.dt = reader.address(), call.dt_time = reader.integer(), call.dt_batch = reader.integer(),
+  call.dt_value = reader.number();
+  call.letters = reader.address();
+  call.states = reader.address(), call.state_time = reader.integer(), call.state_batch = reader.integer();
+  call.of_states = reader.address(), call.of_time = reader.integer(), call.of_batch = reader.integer();
+  call.of_terms = reader.address(), call.of_terms_time = reader.integer(), call.of_terms_batch = reader.integer();
+  call.of_h0 = reader.address(), call.of_dt = reader.address(), call.of_letters = reader.address();
+  lrcnet::Checks checks{is_double ? 8 : 4};
+  checks.diagonal(call);
+  if (reader.failed() || refuse(checks)) return nullptr;
+  bool interrupted;
+  {
+    Released released;
+    call.is_interrupted = Released::ask, call.watch = &released;
+    in_use->diagonal(call, is_double, lrcnet::run_tasks);
+    interrupted = released.interrupted;
+  }
+  if (interrupted) return nullptr;
+  Py_RETURN_NONE;
+}
+
 // describe() -> (built, available, in use, thread source).
 PyObject* describe(PyObject*, PyObject*) {
   int count;
@@ -394,6 +428,7 @@ PyMethodDef methods[] = {
     {"step", as_function(step), METH_FASTCALL, nullptr},
     {"sigmoids", as_function(sigmoids), METH_FASTCALL, nullptr},
     {"cfc", as_function(cfc), METH_FASTCALL, nullptr},
+    {"diagonal", as_function(diagonal), METH_FASTCALL, nullptr},
     {"describe", describe, METH_NOARGS, nullptr},
     {"use", use, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr},

@@ -1,0 +1,193 @@
+// The loops over time of a diagonal LRC, whose units see their own state and all inputs. The inputs' sums come as terms
+// of all steps, so a step costs a few sigmoids per unit and no sum over units. An item is one vector of units of one
+// sample; items are independent, so tasks share them out.
+#pragma once
+
+#include "math.h"
+#include "simd.h"
+#include "solver.h"
+
+namespace {
+
+using lrcnet::Diagonal;
+
+// Steps whose data stay in the cache while one item after the other passes through them backwards, its sums in
+// registers. Sums of sums also keep more digits than one long sum.
+constexpr index_t kDiagonalBlock = 32;
+constexpr index_t kInterruptBlock = 1024;
+
+// Mixed: the planes of the terms are the argument of the inputs' synapse and the inputs' part of w. Otherwise they are
+// the inputs' parts of f and u.
+template <class T, bool Mixed>
+struct DiagonalLoops {
+  const Diagonal& call;
+  const Switches switches;
+  static constexpr index_t W = kLanes<T>;
+
+  explicit DiagonalLoops(const Diagonal& given) : call(given), switches{true, given.elastance, given.solver} {}
+
+  struct Item {
+    index_t sample, unit, count;
+  };
+
+  Item item(index_t index) const {
+    const index_t vectors = padded<T>(call.m) / W, unit = index % vectors * W;
+    return {index / vectors, unit, call.m - unit};
+  }
+
+  Vec<T> letter(Diagonal::Row row, index_t unit) const {
+    return load(static_cast<const T*>(call.letters) + row * call.width + unit);
+  }
+
+  T gap(index_t t, index_t sample) const {
+    const T dt = call.dt ? static_cast<const T*>(call.dt)[t * call.dt_time + sample * call.dt_batch]
+                         : static_cast<T>(call.dt_value);
+    return dt / static_cast<T>(call.K);
+  }
+
+  Vec<T> state_before(index_t t, const Item& at) const {
+    const T* from = t == 0 ? static_cast<const T*>(call.h0) + at.sample * call.m
+                           : static_cast<const T*>(call.states) + (t - 1) * call.state_time + at.sample * call.state_batch;
+    return load_part(from + at.unit, at.count);
+  }
+
+  const T* terms(index_t t, const Item& at) const {
+    return static_cast<const T*>(call.terms) + t * call.terms_time + at.sample * call.terms_batch + at.unit;
+  }
+
+  // One unit's letters, loaded once for several steps.
+  struct Unit {
+    Vec<T> a, b, g, k, o, input_g, input_k, g_l, p, own[kUnitLetters];
+  };
+
+  Unit unit(index_t at) const {
+    Unit unit{letter(Diagonal::kA, at), letter(Diagonal::kB, at), letter(Diagonal::kG, at), letter(Diagonal::kK, at),
+              letter(Diagonal::kO, at), letter(Diagonal::kInputG, at), letter(Diagonal::kInputK, at),
+              letter(Diagonal::kGL, at), letter(Diagonal::kP, at), {}};
+    unit.own[kEl] = letter(Diagonal::kEL, at), unit.own[kKEps] = letter(Diagonal::kKEps, at);
+    return unit;
+  }
+
+  // The arguments of the gates due to the inputs, the same in every unfolding, and the inputs' synapse if Mixed.
+  struct FromInput {
+    Vec<T> f, u, w, synapse;
+  };
+
+  FromInput from_input(const Unit& unit, const T* planes, index_t count) const {
+    const Vec<T> first = load_part(planes, count), second = load_part(planes + call.m, count);
+    if (!Mixed) return {first, second, unit.p, Vec<T>{}};
+    const Vec<T> open = sigmoid<T>(first);
+    return {unit.g_l + unit.input_g * open, unit.g_l + unit.input_k * open, second, open};
+  }
+
+  // The state after one unfolding; the gates and the unit's own synapse at its beginning.
+  struct Step {
+    Vec<T> F, U, w, synapse, next;
+  };
+
+  Step advance_unit(const Unit& unit, const FromInput& input, Vec<T> h, T d) const {
+    Step step;
+    step.synapse = sigmoid<T>(unit.a * h + unit.b);
+    step.F = input.f + unit.g * step.synapse;
+    step.U = input.u + unit.k * step.synapse;
+    step.w = input.w + unit.o * h;
+    step.next = advance<T>(switches, h, d, step.F, step.U, step.w, unit.own);
+    return step;
+  }
+
+  void forward(index_t first, index_t last) const {
+    for (index_t t = 0; t < call.T; ++t) {
+      if (t % kInterruptBlock == 0 && call.interrupted()) return;
+      for (index_t index = first; index < last; ++index) {
+        const Item at = item(index);
+        const Unit own = unit(at.unit);
+        const FromInput input = from_input(own, terms(t, at), at.count);
+        const T d = gap(t, at.sample);
+        Vec<T> h = state_before(t, at);
+        for (index_t fold = 0; fold < call.K; ++fold) h = advance_unit(own, input, h, d).next;
+        T* to = static_cast<T*>(call.states) + t * call.state_time + at.sample * call.state_batch;
+        store_part(to + at.unit, h, at.count);
+      }
+    }
+  }
+
+  void backward(index_t first, index_t last, T* of_letters) const {
+    for (index_t stop = call.T; stop > 0; stop -= kDiagonalBlock) {
+      const index_t start = stop > kDiagonalBlock ? stop - kDiagonalBlock : 0;
+      if (call.interrupted()) return;
+      for (index_t index = first; index < last; ++index) sweep(item(index), start, stop, of_letters);
+      if (start == 0) break;
+    }
+  }
+
+  // The gradients of one item over the steps from start to stop.
+  void sweep(const Item& at, index_t start, index_t stop, T* of_letters) const {
+    const Unit own = unit(at.unit);
+    Vec<T> sums[Diagonal::kRows] = {};
+    T* carried = static_cast<T*>(call.of_h0) + at.sample * call.m + at.unit;
+    Vec<T> gh = load_part(carried, at.count);
+    for (index_t t = stop - 1; t >= start; --t) {
+      const T* given = static_cast<const T*>(call.of_states) + t * call.of_time + at.sample * call.of_batch;
+      gh += load_part(given + at.unit, at.count);
+      const FromInput input = from_input(own, terms(t, at), at.count);
+      const T d = gap(t, at.sample);
+      Vec<T> before[Diagonal::kMostUnfolds];
+      before[0] = state_before(t, at);
+      for (index_t fold = 0; fold + 1 < call.K; ++fold)
+        before[fold + 1] = advance_unit(own, input, before[fold], d).next;
+      Vec<T> gf = {}, gu = {}, gw = {}, gd = {};
+      for (index_t fold = call.K - 1; fold >= 0; --fold) {
+        const Vec<T> h = before[fold];
+        const Step step = advance_unit(own, input, h, d);
+        const UnitGradient<T> g = advance_backward<T>(switches, gh, h, d, step.F, step.U, step.w, own.own);
+        const Vec<T> open = step.synapse;
+        const Vec<T> argument = (g.f * own.g + g.u * own.k) * (open - open * open);
+        sums[Diagonal::kA] += argument * h, sums[Diagonal::kB] += argument;
+        sums[Diagonal::kG] += g.f * open, sums[Diagonal::kK] += g.u * open;
+        sums[Diagonal::kO] += g.w * h;
+        sums[Diagonal::kEL] += g.unit[kEl], sums[Diagonal::kKEps] += g.unit[kKEps];
+        gf += g.f, gu += g.u, gw += g.w, gd += g.d;
+        gh = g.h + argument * own.a + g.w * own.o;
+      }
+      T* to = static_cast<T*>(call.of_terms) + t * call.of_terms_time + at.sample * call.of_terms_batch + at.unit;
+      if (Mixed) {
+        const Vec<T> open = input.synapse;
+        sums[Diagonal::kInputG] += gf * open, sums[Diagonal::kInputK] += gu * open, sums[Diagonal::kGL] += gf + gu;
+        store_part(to, (gf * own.input_g + gu * own.input_k) * (open - open * open), at.count);
+        store_part(to + call.m, gw, at.count);
+      } else {
+        sums[Diagonal::kP] += gw;
+        store_part(to, gf, at.count), store_part(to + call.m, gu, at.count);
+      }
+      if (call.of_dt)
+        static_cast<T*>(call.of_dt)[t * call.B + at.sample] += sum_lanes<T>(gd) / static_cast<T>(call.K);
+    }
+    store_part(carried, gh, at.count);
+    for (int row = 0; row < Diagonal::kRows; ++row) {
+      T* sum = of_letters + row * call.width + at.unit;
+      store(sum, load(sum) + sums[row]);
+    }
+  }
+};
+
+template <class T, bool Mixed>
+void run_diagonal(const Diagonal& call, int index) {
+  const DiagonalLoops<T, Mixed> loops(call);
+  // The gradient of a gap is a sum over the units of a sample, which then belong to one task.
+  const index_t group = call.of_dt ? padded<T>(call.m) / kLanes<T> : 1;
+  const index_t groups = call.B * (padded<T>(call.m) / kLanes<T>) / group;
+  const index_t first = groups * index / call.threads * group, last = groups * (index + 1) / call.threads * group;
+  if (call.of_states)
+    loops.backward(first, last, static_cast<T*>(call.of_letters) + index * Diagonal::kRows * call.width);
+  else
+    loops.forward(first, last);
+}
+
+// Task `index` of a call: a share of the items.
+template <class T>
+void diagonal_task(void* context, int index) {
+  const Diagonal& call = *static_cast<const Diagonal*>(context);
+  call.mixed ? run_diagonal<T, true>(call, index) : run_diagonal<T, false>(call, index);
+}
+
+}  // namespace

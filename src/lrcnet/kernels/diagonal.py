@@ -1,0 +1,200 @@
+"""The loops over time of a diagonal LRC as torch.library operators, on the compiled library.
+
+    s_i = sigmoid(a_i h_i + b_i),  f_i = f'_i + g_i s_i,  u_i = u'_i + k_i s_i,  w_i = w'_i + o_i h_i
+    dh_i/dt = eps(w_i) (-sigmoid(f_i) h_i + tanh(u_i) e_l_i)
+
+The inputs' parts f', u', w' come as terms of all steps, two planes side by side. Mixed: the planes are p and w', and
+f' = g_l + g_in sigmoid(p), u' = g_l + k_in sigmoid(p). Otherwise they are f' and u', and w' is a number per unit.
+
+Axes: T time, B batch, m hidden units, R letters.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from lrcnet.circuit import Switches
+from lrcnet.kernels import native
+from lrcnet.kernels.operators import ONCE
+from lrcnet.kernels.problem import ELASTANCE_CODES, IS_DOUBLE, SOLVER_CODES
+from lrcnet.tracing import resolve
+
+ROWS = ("a", "b", "g", "k", "o", "e_l", "k_eps", "g_in", "k_in", "g_l", "w_in")
+"""The letters of a unit, in the order of the rows that the compiled library reads."""
+MOST_UNFOLDS = 64
+# The widest vector of float32; rows of letters are filled up to whole vectors.
+_VECTOR = 16
+# A thread should have at least this many units, or starting it takes longer than its work.
+_FEWEST_UNITS = 64
+
+
+def scan(terms: Tensor, h: Tensor, dt: float | Tensor, letters: Tensor, switches: Switches, *, mixed: bool) -> Tensor:
+    """Return all states (T, B, m), with gradients for every tensor.
+
+    Args:
+        terms: (T, B, 2 m).
+        h: first states (B, m).
+        dt: a number, or (T, B).
+        letters: (R, m), see `ROWS`; a letter that the network does not have is 0.
+        switches: elastance, solver, unfoldings and batch_first count.
+    """
+    gaps, value = (dt, 1.0) if isinstance(dt, Tensor) else (None, float(dt))
+    if gaps is not None and not gaps.dim():
+        gaps = gaps.detach().expand(terms.shape[:2])
+    states: Tensor = torch.ops.lrcnet.diagonal_scan(
+        *(terms, h, gaps, letters, value, mixed, switches.elastance, switches.solver, switches.unfolds),
+        switches.batch_first,
+    )
+    return states
+
+
+@torch.library.custom_op("lrcnet::diagonal_scan", mutates_args=(), device_types="cpu")
+def _scan(
+    terms: Tensor,
+    h: Tensor,
+    dt: Tensor | None,
+    letters: Tensor,
+    dt_value: float,
+    mixed: bool,
+    elastance: str,
+    solver: str,
+    unfolds: int,
+    batch_first: bool,
+) -> Tensor:
+    states = _new_sequence(terms, h.shape[1], batch_first)
+    call = _Call(terms, h, dt, letters, dt_value)
+    call.run(states, mixed, elastance, solver, unfolds)
+    return states
+
+
+@_scan.register_fake
+def _(terms: Tensor, h: Tensor, *rest: Any) -> Tensor:
+    return _new_sequence(terms, h.shape[1], rest[-1])
+
+
+@torch.library.custom_op("lrcnet::diagonal_scan_backward", mutates_args=(), device_types="cpu")
+def _scan_backward(
+    grad: Tensor,
+    states: Tensor,
+    terms: Tensor,
+    h: Tensor,
+    dt: Tensor | None,
+    letters: Tensor,
+    dt_value: float,
+    mixed: bool,
+    elastance: str,
+    solver: str,
+    unfolds: int,
+    batch_first: bool,
+    want_dt: bool,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    call = _Call(terms, h, dt, letters, dt_value)
+    of_terms = _new_sequence(terms, terms.shape[2], batch_first)
+    of_h = torch.zeros_like(call.h)
+    of_dt = terms.new_zeros(terms.shape[:2] if want_dt else 0)
+    parts = terms.new_zeros(call.tasks, *call.letters.shape)
+    given = _with_unit_stride(grad)
+    call.run(_with_unit_stride(states), mixed, elastance, solver, unfolds, (given, of_terms, of_h, of_dt, parts))
+    return of_terms, of_h, of_dt, parts.sum(0)[:, : h.shape[1]].contiguous()
+
+
+@_scan_backward.register_fake
+def _(grad: Tensor, states: Tensor, terms: Tensor, h: Tensor, *rest: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    *_, batch_first, want_dt = rest
+    of_dt = terms.new_empty(terms.shape[:2] if want_dt else 0)
+    letters = rest[1]
+    return (
+        _new_sequence(terms, terms.shape[2], batch_first),
+        h.new_empty(h.shape),
+        of_dt,
+        letters.new_empty(letters.shape),
+    )
+
+
+def _keep(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    ctx.save_for_backward(output, *inputs[:4])
+    ctx.numbers = inputs[4:]
+
+
+def _differentiate(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+    states, *tensors = ctx.saved_tensors
+    want_dt = ctx.needs_input_grad[2]
+    gradients = torch.ops.lrcnet.diagonal_scan_backward(grad, states, *tensors, *ctx.numbers, want_dt)
+    wanted = [g if need else None for g, need in zip(gradients, ctx.needs_input_grad, strict=False)]
+    return (*wanted, *[None] * len(ctx.numbers))
+
+
+def _refuse(ctx: Any, *grads: Tensor) -> None:
+    raise RuntimeError(ONCE)
+
+
+_scan.register_autograd(_differentiate, setup_context=_keep)
+_scan_backward.register_autograd(_refuse)
+
+
+def _new_sequence(terms: Tensor, width: int, batch_first: bool) -> Tensor:
+    """Return room for (T, B, width), the samples together in memory if batch_first."""
+    steps, batch = terms.shape[:2]
+    if batch_first:
+        return terms.new_empty(batch, steps, width).transpose(0, 1)
+    return terms.new_empty(steps, batch, width)
+
+
+def _with_unit_stride(values: Tensor) -> Tensor:
+    """Return (T, B, width) whose last axis lies together in memory and whose strides are not negative."""
+    values = resolve(values)
+    return values if values.stride(2) == 1 or values.shape[2] == 1 else values.contiguous()
+
+
+class _Call:
+    """The tensors of a call, checked and laid out as the compiled library reads them."""
+
+    def __init__(self, terms: Tensor, h: Tensor, dt: Tensor | None, letters: Tensor, dt_value: float) -> None:
+        steps, batch, both = terms.shape
+        shapes = {"terms": (steps, batch, 2 * h.shape[1]), "h": (batch, both // 2), "letters": (len(ROWS), both // 2)}
+        given = {"terms": terms, "h": h, "letters": letters}
+        if dt is not None:
+            shapes["dt"], given["dt"] = (steps, batch), dt
+        for name, tensor in given.items():
+            if tuple(tensor.shape) != shapes[name]:
+                raise ValueError(f"{name} must have shape {shapes[name]}, but has {tuple(tensor.shape)}")
+            if not tensor.is_cpu or tensor.dtype != terms.dtype or tensor.dtype not in IS_DOUBLE:
+                raise ValueError(
+                    f"{name} must be float32 or float64 on the CPU, as terms is, but is {tensor.dtype} on "
+                    f"{tensor.device}; convert one of them"
+                )
+        self.terms, self.h = _with_unit_stride(terms), resolve(h).contiguous()
+        self.dt, self.dt_value = None if dt is None else resolve(dt), dt_value
+        width = -(-h.shape[1] // _VECTOR) * _VECTOR
+        self.letters = functional.pad(resolve(letters), (0, width - h.shape[1])).contiguous()
+        vectors = batch * width // _VECTOR
+        self.tasks = max(1, min(torch.get_num_threads(), vectors * _VECTOR // _FEWEST_UNITS))
+
+    def run(
+        self,
+        states: Tensor,
+        mixed: bool,
+        elastance: str,
+        solver: str,
+        unfolds: int,
+        gradients: tuple[Tensor, Tensor, Tensor, Tensor, Tensor] | None = None,
+    ) -> None:
+        """Fill the states, or the gradients if there are any."""
+        (steps, batch, both), dt = self.terms.shape, self.dt
+        numbers = [
+            *(self.tasks, int(mixed), ELASTANCE_CODES[elastance], SOLVER_CODES[solver]),
+            *(steps, batch, both // 2, unfolds, self.letters.shape[1]),
+            *(self.terms.data_ptr(), *self.terms.stride()[:2], self.h.data_ptr()),
+            *((0, 0, 0) if dt is None else (dt.data_ptr(), *dt.stride())),
+            *(self.dt_value, self.letters.data_ptr(), states.data_ptr(), *states.stride()[:2]),
+        ]
+        if gradients is None:
+            numbers += [0] * 9
+        else:
+            given, of_terms, of_h, of_dt, of_letters = gradients
+            numbers += [given.data_ptr(), *given.stride()[:2], of_terms.data_ptr(), *of_terms.stride()[:2]]
+            numbers += [of_h.data_ptr(), of_dt.data_ptr() if of_dt.numel() else 0, of_letters.data_ptr()]
+        if steps and batch:
+            native.call("diagonal")(IS_DOUBLE[self.terms.dtype], *numbers)

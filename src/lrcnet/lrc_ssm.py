@@ -1,0 +1,156 @@
+"""LrcSSM, a deep network for long sequences: diagonal LRCs between pointwise layers, after Farsang and Grosu, 2025.
+
+Axes: B batch, T time, n inputs, H hidden features, N states of a block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Unpack
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
+
+from lrcnet.diagonal import DiagonalLRC
+from lrcnet.errors import positive_size
+from lrcnet.models import Classifier, Dt, Pooling, Tagger
+
+if TYPE_CHECKING:
+    from lrcnet.options import DiagonalOptions
+
+
+def _map(function: Callable[[Tensor], Tensor], values: Any) -> Any:
+    """Apply a function of single readings to a tensor or to a PackedSequence."""
+    return values._replace(data=function(values.data)) if isinstance(values, PackedSequence) else function(values)
+
+
+class LrcSSMBlock(nn.Module):
+    """Norm, diagonal LRC, a linear map of its states, a gated MLP, and a residual connection around all of it.
+
+    Args:
+        width: H, features of its input and output.
+        states: N, units of the recurrence.
+        dropout: share of the features dropped after the recurrence and after the MLP in training.
+        options: those of `DiagonalLRC`.
+    """
+
+    def __init__(self, width: int, states: int, dropout: float = 0.0, **options: Any) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(width)
+        self.recurrence = DiagonalLRC(width, states, batch_first=True, **options)
+        self.read = nn.Linear(states, width)
+        self.skip = nn.Parameter(torch.ones(width))
+        self.mlp = nn.Sequential(
+            nn.GELU(), nn.Dropout(dropout), nn.Linear(width, 2 * width), nn.GLU(-1), nn.Dropout(dropout)
+        )
+
+    def forward(self, x: Any, state: Tensor | None = None, *, dt: Dt = None) -> tuple[Any, Tensor]:
+        """Return the features, laid out as x, (B, T, H) or packed, and the last state (1, B, N)."""
+        inner = _map(self.norm, x)
+        states, last = self.recurrence(inner, state, dt=dt)
+        return self._combine(x, inner, states), last
+
+    def step(self, x: Tensor, state: Tensor | None = None, dt: float | Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Return the features (B, H) of one reading, and the new state; or both without B."""
+        inner = self.norm(x)
+        output, new = self.recurrence.step(inner, state, dt)
+        return x + self._transform(inner, output), new
+
+    def _transform(self, inner: Tensor, states: Tensor) -> Tensor:
+        features: Tensor = self.mlp(self.read(states) + self.skip * inner)
+        return features
+
+    def _combine(self, x: Any, inner: Any, states: Any) -> Any:
+        if isinstance(x, PackedSequence):
+            return x._replace(data=x.data + self._transform(inner.data, states.data))
+        return x + self._transform(inner, states)
+
+
+class LrcSSMLayer(nn.Module):
+    """An encoder and a stack of blocks, with a recurrent layer's interface: (output, state) = layer(x, state, dt=dt).
+
+    The state is (blocks, B, N). Readings come batch first.
+    """
+
+    batch_first = True
+
+    def __init__(
+        self, input_size: int, hidden_size: int, states: int, blocks: int, dropout: float = 0.0, **options: Any
+    ) -> None:
+        super().__init__()
+        self.input_size, self.hidden_size = positive_size("input_size", input_size), hidden_size
+        self.encoder = nn.Linear(input_size, positive_size("hidden_size", hidden_size))
+        self.blocks = nn.ModuleList(
+            LrcSSMBlock(hidden_size, positive_size("states", states), dropout, **options)
+            for _ in range(positive_size("blocks", blocks))
+        )
+
+    def forward(self, x: Any, state: Tensor | None = None, *, dt: Dt = None) -> tuple[Any, Tensor]:
+        features, last = _map(self.encoder, x), []
+        for i, block in enumerate(self.blocks):
+            features, new = block(features, None if state is None else state[i : i + 1], dt=dt)
+            last.append(new)
+        return features, torch.cat(last)
+
+    def step(self, x: Tensor, state: Tensor | None = None, dt: float | Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Take one reading x (B, n) or (n,); return the features and the new state."""
+        features, last = self.encoder(x), []
+        for i, block in enumerate(self.blocks):
+            assert isinstance(block, LrcSSMBlock)
+            features, new = block.step(features, None if state is None else state[i : i + 1], dt)
+            last.append(new)
+        return features, torch.cat(last)
+
+
+class LrcSSM(nn.Module):
+    """Encoder, blocks of a diagonal LRC each, and a linear read-out, per reading or pooled.
+
+    Args:
+        input_size: n.
+        output_size: number of logits or values.
+        hidden_size: H, features between the blocks.
+        states: N, units of the recurrence of a block.
+        blocks: number of blocks.
+        pooling: "mean", "last" or "max" gives one answer per sequence, None one per reading.
+        dropout: share of the features dropped in training.
+        options: those of `DiagonalLRC`, such as elastance, solver, contraction and time_scale.
+
+    >>> network = lrcnet.LrcSSM(3, 2, hidden_size=16, states=8)
+    >>> network(torch.randn(4, 500, 3), lengths=torch.tensor([500, 400, 30, 1])).shape
+    torch.Size([4, 2])
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        output_size: int,
+        *,
+        hidden_size: int = 64,
+        states: int = 16,
+        blocks: int = 2,
+        pooling: Pooling | None = "mean",
+        dropout: float = 0.0,
+        **options: Unpack[DiagonalOptions],
+    ) -> None:
+        super().__init__()
+        layer = LrcSSMLayer(input_size, hidden_size, states, blocks, dropout, **options)
+        self.network = (
+            Tagger(layer, hidden_size, output_size)
+            if pooling is None
+            else Classifier(layer, hidden_size, output_size, pooling=pooling)
+        )
+
+    def forward(self, x: Tensor | PackedSequence, dt: Dt = None, lengths: Tensor | None = None) -> Any:
+        """Return (B, output_size), or an answer for every reading of x (B, T, n) if there is no pooling.
+
+        Args:
+            x: (B, T, n), or a PackedSequence.
+            dt: None, a number, (B, T), or packed as x; the time before each reading.
+            lengths: (B,), the number of readings of each sequence; the rest is padding.
+        """
+        return self.network(x, dt, lengths)
+
+    def step(self, x: Tensor, state: Any = None, dt: float | Tensor | None = None) -> tuple[Tensor, Any]:
+        """Return the answer after one more reading x (B, n), and the new state; or both without B."""
+        return self.network.step(x, state, dt)

@@ -1,0 +1,67 @@
+"""LrcSSM: padding, streaming, pooling, gradients, learning."""
+
+import pytest
+import torch
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+import lrcnet
+
+
+def make(pooling: str | None = "mean", **options: object) -> lrcnet.LrcSSM:
+    return lrcnet.LrcSSM(3, 2, hidden_size=8, states=5, blocks=2, pooling=pooling, **options).eval()
+
+
+@pytest.mark.parametrize("pooling", ["mean", "last", "max"])
+def test_padding_changes_nothing(pooling: str) -> None:
+    network, x, lengths = make(pooling), torch.randn(3, 20, 3), torch.tensor([20, 7, 1])
+    answers = network(x, dt=torch.ones(3, 20), lengths=lengths)
+    for i, length in enumerate(lengths):
+        torch.testing.assert_close(answers[i : i + 1], network(x[i : i + 1, :length]), rtol=1e-5, atol=1e-6)
+
+
+def test_packed_input_gets_packed_answers() -> None:
+    network, x, lengths = make(None), torch.randn(3, 20, 3), torch.tensor([20, 7, 1])
+    packed = network(pack_padded_sequence(x, lengths, True, False))
+    padded, _ = pad_packed_sequence(packed, batch_first=True)
+    torch.testing.assert_close(padded[1, :7], network(x[1:2, :7])[0], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("pooling", [None, "mean", "last"])
+def test_a_stream_gives_the_answers_of_the_whole_run(pooling: str | None) -> None:
+    network, x, dt = make(pooling), torch.randn(4, 30, 3), torch.rand(4, 30)
+    whole, state = network(x, dt=dt), None
+    for t in range(30):
+        answer, state = network.step(x[:, t], state, dt[:, t])
+        if pooling is None:
+            torch.testing.assert_close(answer, whole[:, t], rtol=1e-4, atol=1e-5)
+    if pooling is not None:
+        torch.testing.assert_close(answer, whole, rtol=1e-4, atol=1e-5)
+
+
+def test_every_parameter_gets_a_gradient() -> None:
+    network = make()
+    network(torch.randn(4, 30, 3)).square().sum().backward()
+    assert [name for name, p in network.named_parameters() if p.grad is None or not bool(p.grad.any())] == []
+
+
+def test_it_learns_which_of_two_frequencies_a_long_noisy_wave_has() -> None:
+    torch.manual_seed(0)
+    time, labels = torch.linspace(0, 100, 400), torch.arange(32) % 2
+    waves = torch.sin((1 + 0.3 * labels[:, None]) * time + 6.3 * torch.rand(32, 1)) + 0.3 * torch.randn(32, 400)
+    network = lrcnet.LrcSSM(1, 2, hidden_size=16, states=8)
+    optimizer = torch.optim.Adam(network.parameters(), lr=3e-3)
+    for _ in range(60):
+        loss = torch.nn.functional.cross_entropy(network(waves[..., None]), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert float((network(waves[..., None]).argmax(-1) == labels).float().mean()) > 0.9
+
+
+def test_bad_sizes_get_a_sentence() -> None:
+    with pytest.raises(ValueError, match="states must be"):
+        lrcnet.LrcSSM(3, 2, states=0)
+    with pytest.raises(ValueError, match="blocks must be"):
+        lrcnet.LrcSSM(3, 2, blocks=0)
+    with pytest.raises(TypeError, match="DiagonalLRC has no option elastence"):
+        lrcnet.LrcSSM(3, 2, elastence="symmetric")
