@@ -74,7 +74,7 @@ def test_bad_arguments_get_a_sentence() -> None:
     for given in (0.0, 0.06, -1, "fast", True):
         with pytest.raises(ValueError, match=r"contraction must be None or above 0 and at most 0\.05, but is"):
             DiagonalLRCCell(3, 4, contraction=given)
-    with pytest.raises(ValueError, match="dt must be from 0 to 1.33333 for solver='euler'"):
+    with pytest.raises(ValueError, match=r"dt must be from 0 to 1\.33333 for solver='euler'"):
         contraction_factor(0.01, torch.tensor([0.5, 2.0]))
     with pytest.raises(ValueError, match="solver must be one of"):
         contraction_factor(0.01, torch.tensor([0.5]), "rk4")
