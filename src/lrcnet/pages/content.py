@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -9,6 +10,19 @@ from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+_HYPHEN_BEFORE_NUMBER = re.compile(r"(?<![\w.)\]-])-(?=\.?\d)")
+
+
+def minus_signs(text: str) -> str:
+    r"""Return text in which a hyphen before a number is a minus sign; hyphens within words and 1e-5 stay.
+
+    Example:
+        >>> minus_signs("-0.5 to 2e-3 of A01-A04") == "\N{MINUS SIGN}0.5 to 2e-3 of A01-A04"
+        True
+    """
+    return _HYPHEN_BEFORE_NUMBER.sub("\N{MINUS SIGN}", text)
 
 
 class RichCell:
@@ -88,12 +102,14 @@ class Picture:
         caption: the text below it.
         alt: description of the figure for screen readers.
         figure: the matplotlib figure.
+        details: text for the few who want it, such as the weights behind the figure; pages fold it away.
     """
 
     name: str
     caption: str
     alt: str
     figure: Figure
+    details: str = ""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """Every colour, line and marker of the project in one place; safe for colour-blind readers, on white and on black.
 
-The hues follow Okabe and Ito's set, darkened or lightened until each has a contrast of 3 to 1 against both the light
-and the dark page. Models differ by dashes and markers too, so that a grey print can be read. A test measures the
-contrast.
+The hues follow Okabe and Ito's set with three more, darkened or lightened until each has a contrast of 3 to 1 against
+both the light and the dark page. A colour means one model in every figure of a report.
+Models differ by dashes and markers too, so that a grey print can be read. A test measures the contrast.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ VERMILION = "#d55e00"
 PURPLE = "#b55a9b"
 GREY = "#7a828c"
 OCHRE = "#b07d00"
+INDIGO = "#7468e0"
+TEAL = "#0c8d97"
+OLIVE = "#78871f"
 
 # Matplotlib's colour maps. Both are safe for colour-blind readers; in a grey print the sequential one stays in order.
 SEQUENTIAL = "cividis"
@@ -51,9 +54,9 @@ MODEL_STYLES: dict[str, ModelStyle] = {
     "gru": ModelStyle("GRU", GREEN, (0, (2, 1)), "v"),
     "torch-gru": ModelStyle("GRU (torch)", GREEN, (0, (1, 2)), "<"),
     "mgu": ModelStyle("MGU", GREY, (0, (1, 1)), "D"),
-    "neural-ode": ModelStyle("Neural ODE", BLUE, (0, (4, 1, 1, 1)), "^"),
-    "ltc": ModelStyle("LTC", GREEN, (0, (2, 1)), "v"),
-    "stc": ModelStyle("STC", GREY, (0, (1, 1)), "D"),
+    "neural-ode": ModelStyle("Neural ODE", INDIGO, (0, (4, 1, 1, 1)), "^"),
+    "ltc": ModelStyle("LTC", TEAL, (0, (2, 1)), "v"),
+    "stc": ModelStyle("STC", OLIVE, (0, (1, 1)), "D"),
     "ctrnn": ModelStyle("CT-RNN", OCHRE, (0, (3, 2)), "P"),
     "gru-ode": ModelStyle("GRU-ODE", OCHRE, (0, (1, 2)), "X"),
 }
@@ -79,7 +82,9 @@ def figure_style() -> Iterator[None]:
     import matplotlib
 
     settings: Any = {
-        "font.family": "DejaVu Sans",
+        # Text stays text in an SVG file, so a reader without DejaVu Sans sees a font of similar width.
+        "font.family": "sans-serif",
+        "font.sans-serif": ["DejaVu Sans", "Verdana", "Geneva"],
         "font.size": 9.0,
         "text.color": INK,
         "axes.edgecolor": INK,
@@ -100,7 +105,7 @@ def figure_style() -> Iterator[None]:
         "savefig.facecolor": PAPER,
         "xtick.color": INK,
         "ytick.color": INK,
-        "svg.fonttype": "path",
+        "svg.fonttype": "none",
         "svg.hashsalt": "lrcnet",
     }
     with matplotlib.rc_context(settings):

@@ -16,6 +16,7 @@ ARTEFACTS: dict[str, str] = {
     "classification": "lrcnet_paper.artefacts.classification",
     "neural-ode": "lrcnet_paper.artefacts.neural_ode",
     "dynamics": "lrcnet_paper.artefacts.dynamics",
+    "theorems": "lrcnet_paper.artefacts.theorems",
     "efficiency": "lrcnet_paper.artefacts.efficiency",
     "loss-curves": "lrcnet_paper.artefacts.loss_curves",
     "training-time": "lrcnet_paper.artefacts.training_time",

@@ -12,6 +12,7 @@ from lrcnet.pages.content import Cell, Picture, Table
 from lrcnet_paper.artefacts import driving_runs as driving
 from lrcnet_paper.artefacts import lane_keeping
 from lrcnet_paper.artefacts.artefact import Claim, MeasuringArtefact, Rendered
+from lrcnet_paper.artefacts.curves import legend_below, write_finding
 from lrcnet_paper.artefacts.driving_runs import POLICIES, Model
 from lrcnet_paper.artefacts.policy_measurements import GATED, SEASONS
 from lrcnet_paper.driving.closed_loop import READINGS, NoiseReading
@@ -21,6 +22,8 @@ from lrcnet_paper.results.verdict import judge_comparison
 from lrcnet_paper.road_seeds import CLOSED_LOOP
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from lrcnet_paper.driving import World
     from lrcnet_paper.results.finished_run import FinishedRun
 
@@ -151,6 +154,7 @@ def _table(measured: Mapping[Model, Group]) -> Table:
             if noise:
                 cells.append(CLAIMED[noise][model.name])
             cells += [None if group is None else likelihood(group, noise, season) for season in SEASONS]
+        cells += [driving.sharp_bend_gain(group)]
         cells += [None, None] if group is None else [len(group.runs), _drives_per_cell(group)]
         rows.append(tuple(cells))
     columns = [
@@ -160,7 +164,7 @@ def _table(measured: Mapping[Model, Group]) -> Table:
     return Table(
         "crashes",
         "Share of drives that crash, by season and noise variance",
-        ("model", *columns, "seeds", "drives per cell"),
+        ("model", *columns, "gain in sharp bends", "seeds", "roads per cell"),
         rows,
         f"{driving.WORLD} Drives of {length:g} m over roads that are in no recording{_expert_note(measured)}; a "
         "drive crashes when the car is more than 2 m off the middle of its lane or points more than 18° away from it. "
@@ -243,34 +247,66 @@ def _picture(measured: Mapping[Model, Group]) -> Picture:
     from matplotlib.figure import Figure
 
     with palette.figure_style():
-        figure = Figure(figsize=(7.2, 3.0), layout="constrained")
-        panels = figure.subplots(1, len(SEASONS), sharey=True)
-        for axes, season in zip(panels, SEASONS, strict=True):
-            for position, (model, group) in enumerate(measured.items()):
-                style = palette.model_style(model.name)
-                shift = (position - (len(measured) - 1) / 2) * 0.13
-                numbers = [likelihood(group, noise, season) for noise in NOISES]
-                where = [i + shift for i, number in enumerate(numbers) if number is not None]
-                known = [number for number in numbers if number is not None]
-                axes.errorbar(
-                    where,
-                    [100 * number.mean for number in known],
-                    yerr=list(zip(*(_error_bar(number) for number in known), strict=True)),
-                    fmt=style.marker,
-                    color=style.colour,
-                    capsize=2,
-                    markersize=5,
-                    label=style.label,
-                )
-            axes.set(title=season, xlabel="noise variance", ylim=(-4, 104))
-            axes.set_xticks(range(len(NOISES)), [f"{noise:g}" for noise in NOISES])
-        panels[0].set_ylabel("drives that crash (%)")
-        panels[-1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+        figure = Figure(figsize=(7.4, 5.6), layout="constrained")
+        panels = figure.subplots(len(READINGS), len(SEASONS), sharey=True, sharex=True)
+        for line, reading in zip(panels, READINGS, strict=True):
+            for axes, season in zip(line, SEASONS, strict=True):
+                for model, group in measured.items():
+                    _draw_sweep(axes, model, group, season, reading)
+                axes.set(title=f"{season}, variance of {_READING_NAMES[reading]}", ylim=(-4, 104))
+                axes.set_xticks(range(len(NOISES)), [f"{noise:g}" for noise in NOISES])
+            line[0].set_ylabel("drives that crash (%)")
+        for axes in panels[-1]:
+            axes.set_xlabel("variance of the noise (steps of the sweep)")
+        legend_below(figure, [panels[0][0]])
+        write_finding(figure, _finding(measured))
     return Picture(
         "crashes",
-        "Share of drives that crash: mean over seeds with one standard deviation to each side, clipped at 0 and 100 %.",
-        "Two dot plots, summer and winter, of crash likelihood against noise for each policy.",
+        "Share of drives that crash: mean over seeds with one standard deviation to each side, clipped at 0 and 100 %; "
+        "hollow diamonds are the paper's numbers, which fit the normalised frame.",
+        "Four panels, two seasons by two readings of the noise, of crash likelihood against noise for each policy.",
         figure,
+    )
+
+
+_READING_NAMES: Mapping[NoiseReading, str] = {"pixels": "pixels", "normalised": "the normalised frame"}
+
+
+def _draw_sweep(axes: Axes, model: Model, group: Group, season: str, reading: NoiseReading) -> None:
+    """Draw the crash rates of one policy over the noise, and the paper's where it has any."""
+    style = palette.model_style(model.name)
+    numbers = [likelihood(group, noise, season, reading) for noise in NOISES]
+    known = [(i, number) for i, number in enumerate(numbers) if number is not None]
+    means = [100 * number.mean for _, number in known]
+    down, up = zip(*(_error_bar(number) for _, number in known), strict=True) if known else ((), ())
+    where = [i for i, _ in known]
+    axes.plot(
+        where, means, color=style.colour, linestyle=style.dashes, marker=style.marker, markersize=5, label=style.label
+    )
+    # Five error bars at one place would hide each other; bands do not.
+    axes.fill_between(
+        where,
+        [m - d for m, d in zip(means, down, strict=True)],
+        [m + u for m, u in zip(means, up, strict=True)],
+        color=style.colour,
+        alpha=0.12,
+        linewidth=0,
+    )
+    if reading == PRIMARY:
+        for noise, claimed in CLAIMED.items():
+            axes.plot(
+                NOISES.index(noise), 100 * claimed[model.name].mean, "D", markerfacecolor=palette.PAPER,
+                markeredgecolor=style.colour, markersize=6,
+            )  # fmt: skip
+
+
+def _finding(measured: Mapping[Model, Group]) -> str:
+    noise = max(CLAIMED)
+    rates = {m: e.mean for m, g in measured.items() if (e := likelihood(g, noise)) is not None}
+    best, worst = min(rates, key=lambda m: rates[m]), max(rates, key=lambda m: rates[m])
+    return (
+        f"At variance {noise:g} of the normalised frame {driving.label(best)} crashes least ({100 * rates[best]:.0f} %)"
+        f", {driving.label(worst)} most ({100 * rates[worst]:.0f} %)"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -77,6 +78,16 @@ def legend_below(figure: Figure, axes: Sequence[Axes]) -> None:
         figure.legend(
             list(handles.values()), list(handles), loc="outside lower center", ncols=columns, handlelength=3.0
         )
+
+
+# Characters of a title that fit into an inch of a figure at the size of titles.
+_CHARACTERS_PER_INCH = 13.5
+
+
+def write_finding(figure: Figure, text: str) -> None:
+    """Write the finding of a figure above its panels, broken into lines that fit its width."""
+    width = int(_CHARACTERS_PER_INCH * figure.get_figwidth())
+    figure.suptitle("\n".join(textwrap.wrap(text, width)), x=0.01, ha="left", fontsize=10.5, fontweight="bold")
 
 
 def draw_dots(axes: Axes, dots: Sequence[Dot]) -> None:

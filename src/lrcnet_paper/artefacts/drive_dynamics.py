@@ -1,4 +1,4 @@
-"""Figure: outputs of LTC, STC and LRC policies over the same drive, and how much they oscillate."""
+"""Figure: outputs of LTC, STC and LRC over the same drive, and how much they oscillate."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from lrcnet.pages import palette
 from lrcnet.pages.content import Cell, Picture, Table
 from lrcnet_paper.artefacts import driving_runs as driving
 from lrcnet_paper.artefacts.artefact import Claim, Rendered
+from lrcnet_paper.artefacts.curves import legend_below, write_finding
 from lrcnet_paper.artefacts.driving_runs import EFFICIENCY, Model
 from lrcnet_paper.results.estimate import Estimate, mean_over_seeds
 from lrcnet_paper.results.groups import Group
@@ -29,31 +30,31 @@ CONVERGED = 0.5
 
 
 def measure(folder: Path) -> dict[str, Any]:
-    """Measure the output of a policy along one drive of the validation recording, and how much it oscillates.
+    """Measure the output of a network along one drive of the validation recording, and how much it oscillates.
+
+    All networks of a seed read the same features of a shared head.
 
     Returns:
-        Curvatures of the policy and of the expert ("driver") in 1/100 m, and of each its total variation per second
+        Curvatures of the network and of the expert ("driver") in 1/100 m, and of each its total variation per second
         and its largest slope per second.
     """
     import torch
 
     from lrcnet_paper.driving.vehicle import STEP
-    from lrcnet_paper.tasks.driving import CURVATURE_UNIT, recording
+    from lrcnet_paper.tasks.driving import CURVATURE_UNIT, FEATURE_VARIANTS, recording
+    from lrcnet_paper.training.shared_head import shared_features
     from lrcnet_paper.training.trained_network import load_trained
 
     trained = load_trained(folder)
     policy: Any = trained.network
-    drives = recording(trained.spec.variant, "validation")
+    source = FEATURE_VARIANTS[trained.spec.variant]
+    drives = recording(source, "validation")
     pairs = [(a, min(a + STEPS, b)) for a, b in itertools.pairwise(drives.starts.tolist())]
     # Take the drive with the most bends, because on a straight road all outputs are alike.
     start, end = max(pairs, key=lambda pair: float(abs(drives.curvature[slice(*pair)]).sum()))
-    frames = torch.from_numpy(drives.frames[start:end].copy())
-    state, outputs = None, []
+    features = torch.from_numpy(shared_features(source, trained.spec.seed)["validation"][start:end])
     with torch.inference_mode():
-        for part in torch.split(frames, 64):
-            curvature, state = policy.run(part[None], state)
-            outputs.append(curvature[0])
-    output = torch.cat(outputs) / CURVATURE_UNIT
+        output = policy(features[None])[0] / CURVATURE_UNIT
     expert = torch.from_numpy(drives.curvature[start:end].copy()) / CURVATURE_UNIT
     change, expert_change = output.diff().abs() / STEP, expert.diff().abs() / STEP
     return {
@@ -69,68 +70,102 @@ def measure(folder: Path) -> dict[str, Any]:
 
 def render(runs: Sequence[FinishedRun]) -> Rendered:
     """Draw the outputs over one drive, measure their oscillation, and judge LTC under one explicit step."""
-    by_model = driving.find_groups(runs, MODELS)
+    by_model = driving.find_groups(runs, MODELS, wanted=driving.wants_shared_head)
     groups = {
         name: by_model[model]
         for name, model in EFFICIENCY.items()
         if model in by_model and _is_measured(by_model[model])
     }
-    unstable = _instability_claim(runs)
+    claims = [_claim(groups, other) for other in ("LTC H6", "STC E1")] + [_instability_claim(runs)]
     if not groups:
-        return Rendered(claims=[unstable], skipped=["outputs over a drive: no policy has been trained"])
+        return Rendered(claims=claims, skipped=["outputs over a drive: no network has been trained on a shared head"])
     return Rendered(
         tables=[_table(groups)],
         pictures=[_picture(groups)],
-        claims=[_claim(groups, other) for other in ("LTC H6", "STC E1")] + [unstable],
-        differences=driving.DIFFERENCES,
+        claims=claims,
+        differences=(*driving.DIFFERENCES, driving.SHARED_HEAD, CONVERGED_ONLY),
     )
+
+
+CONVERGED_ONLY = (
+    "A constant output oscillates least, so networks are compared only if they have converged: their gain in sharp "
+    f"bends is at least {driving.ENOUGH_GAIN:g}. Oscillation is relative to the expert's own."
+)
 
 
 def _is_measured(group: Group) -> bool:
     return any(NAME in run.analyses for run in group.runs)
 
 
-def _mean(group: Group, name: str) -> Estimate | None:
-    values = {run.result.seed: run.analyses[NAME][name] for run in group.finished if NAME in run.analyses}
+def _mean(group: Group, name: str, relative: bool = False) -> Estimate | None:
+    """Return the mean over seeds of a number, or of its ratio to the expert's."""
+    values = {
+        run.result.seed: run.analyses[NAME][name] / (run.analyses[NAME][f"driver_{name}"] if relative else 1.0)
+        for run in group.finished
+        if NAME in run.analyses
+    }
     return mean_over_seeds(values, digits=2)
+
+
+def _has_converged(group: Group) -> bool:
+    gain = driving.sharp_bend_gain(group)
+    return gain is not None and gain.mean >= driving.ENOUGH_GAIN
 
 
 def _table(groups: Mapping[str, Group]) -> Table:
     rows: list[tuple[Cell, ...]] = [
-        (name, _mean(group, "variation"), _mean(group, "slope"), len(group.runs)) for name, group in groups.items()
+        (
+            name,
+            _mean(group, "variation"),
+            _mean(group, "variation", relative=True),
+            _mean(group, "slope"),
+            driving.sharp_bend_gain(group),
+            "yes" if _has_converged(group) else "no",
+            len(group.runs),
+        )
+        for name, group in groups.items()
     ]
     first = next(iter(groups.values()))
-    rows.append(("the expert", _mean(first, "driver_variation"), _mean(first, "driver_slope"), None))
+    rows.append(("the expert", _mean(first, "driver_variation"), 1.0, _mean(first, "driver_slope"), 1.0, None, None))
     return Table(
         "oscillation",
-        "Oscillation of the output over one drive, in 1/100 m per second",
-        ("model", "total variation per second", "largest slope", "seeds"),
+        "Oscillation of the output over one drive",
+        (
+            "model",
+            "total variation, (1/100 m)/s",
+            "relative to the expert's",
+            "largest slope, (1/100 m)/s",
+            "gain in sharp bends",
+            "converged",
+            "seeds",
+        ),
         rows,
-        "All networks see the same frames of a drive that is in no training set; the expert steers the car.",
+        "All networks of a seed see the same features of a drive that is in no training set; the expert steers the "
+        "car. The paper shows such outputs in a figure without numbers.",
     )
 
 
 def _claim(groups: Mapping[str, Group], other: str) -> Claim:
     pair = [groups.get("LRC-S E1"), groups.get(other)]
-    ours = [None if g is None else _mean(g, "variation") for g in pair]
+    present = [group for group in pair if group is not None]
+    ours = [None if g is None else _mean(g, "variation", relative=True) for g in pair]
+    under = driving.conditions(*present)
     # The paper shows this in a figure without numbers.
-    verdict = judge_comparison(
-        None,
-        (ours[0], ours[1]),
-        larger_is_better=False,
-        under=driving.conditions(*[g for g in pair if g is not None]),
-        by_ratio=True,
-    )
+    verdict = judge_comparison(None, (ours[0], ours[1]), larger_is_better=False, under=under, by_ratio=True)
+    idle = [palette.model_label(group.model) for group in present if not _has_converged(group)]
+    if idle and len(present) == len(pair):
+        reason = f"not converged: {', '.join(idle)}"
+        verdict = Verdict("not measurable here", (*under.notes, reason), under.warnings)
     return Claim(
         f"The output of LRC-S E1 oscillates less than that of {other}.",
         "shown in a figure",
-        "–" if None in ours else f"{ours[0]} against {ours[1]} (1/100 m)/s",
+        "–" if None in ours else f"{ours[0]} against {ours[1]} times the expert's total variation",
         verdict,
     )
 
 
 def _instability_claim(runs: Sequence[FinishedRun]) -> Claim:
-    group = driving.find_groups(runs, (UNSTABLE,)).get(UNSTABLE)
+    group = driving.find_groups(runs, (UNSTABLE,), wanted=driving.wants_shared_head).get(UNSTABLE)
     statement = "LTC fails to converge under one explicit Euler step per input."
     if group is None or group.budget == "smoke":
         return Claim(statement, "fails", "–", NOT_MEASURED)
@@ -159,7 +194,7 @@ def _picture(groups: Mapping[str, Group]) -> Picture:
     from matplotlib.figure import Figure
 
     with palette.figure_style():
-        figure = Figure(figsize=(7.2, 1.65 * len(groups) + 0.5), layout="constrained")
+        figure = Figure(figsize=(7.2, 1.55 * len(groups) + 1.0), layout="constrained")
         panels = figure.subplots(len(groups), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
         for axes, (name, group) in zip(panels, groups.items(), strict=True):
             measurement = next(run.analyses[NAME] for run in group.finished if NAME in run.analyses)
@@ -167,14 +202,27 @@ def _picture(groups: Mapping[str, Group]) -> Picture:
             axes.plot(
                 time, measurement["driver"], color=palette.INK, linewidth=0.9, linestyle=(0, (4, 2)), label="expert"
             )
-            colour = palette.model_style(EFFICIENCY[name].name).colour
-            axes.plot(time, measurement["output"], color=colour, linewidth=1.2, label=name)
-            axes.legend(loc="lower right", bbox_to_anchor=(1.0, 0.95), ncols=2, borderaxespad=0.0)
+            colour, dashes, _ = driving.LINES[name]
+            axes.plot(time, measurement["output"], color=colour, linewidth=1.2, linestyle=dashes, label=name)
+            number = _mean(group, "variation", relative=True)
+            axes.set_title(f"{name}: {number} times the expert's total variation", loc="left", fontsize=9)
         panels[len(groups) // 2].set_ylabel("curvature (1/100 m), left is positive")
         panels[-1].set_xlabel("time (s)")
+        legend_below(figure, list(panels))
+        write_finding(figure, _finding(groups))
     return Picture(
         "outputs",
-        "Curvature that the networks would steer over the same drive (seed 0), and the expert's curvature.",
+        "Curvature that the networks would steer over the same drive (first seed), and the expert's curvature; the "
+        "numbers are means over seeds.",
         "One line plot per network of curvature over time, beside the expert's curvature as a dashed line.",
         figure,
+    )
+
+
+def _finding(groups: Mapping[str, Group]) -> str:
+    ratios = {name: e.mean for name, group in groups.items() if (e := _mean(group, "variation", relative=True))}
+    least, most = min(ratios, key=lambda n: ratios[n]), max(ratios, key=lambda n: ratios[n])
+    return (
+        f"{least} oscillates least ({ratios[least]:.2g} times the expert), {most} most ({ratios[most]:.2g} times the "
+        "expert)"
     )

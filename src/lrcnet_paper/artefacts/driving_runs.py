@@ -38,6 +38,16 @@ EFFICIENCY: Mapping[str, Model] = {
     "LRC-S E1": Model("lrcu-s"),
 }
 
+# Colour, dashes and marker of each network; STC has one colour and differs by dashes and marker between its solvers.
+LINES = {
+    name: (
+        palette.model_style(model.name).colour,
+        (0, (3, 2)) if model.solver else palette.model_style(model.name).dashes,
+        "P" if model.solver else palette.model_style(model.name).marker,
+    )
+    for name, model in EFFICIENCY.items()
+}
+
 
 class TrainingBudget(NamedTuple):
     """The data and training settings of a run at one budget; None stands for the paper's value."""

@@ -1,6 +1,6 @@
 """Figures: outputs of LTC, STC and LRC over one drive; damping of an STC by the elastance, over input and state.
 
-The first figure shows trained policies and is drawn in `drive_dynamics.py`. The second needs no training:
+The first figure shows trained networks and is drawn in `drive_dynamics.py`. The second needs no training:
 `lrcnet.theory.damping` computes it for a network of one unit and one input, whose parameters stand below.
 """
 
@@ -18,6 +18,7 @@ from lrcnet.theory import Damping, Domain, damping
 from lrcnet_paper.artefacts import drive_dynamics
 from lrcnet_paper.artefacts import driving_runs as driving
 from lrcnet_paper.artefacts.artefact import Claim, MeasuringArtefact, Rendered
+from lrcnet_paper.artefacts.curves import legend_below, write_finding
 from lrcnet_paper.results.verdict import judge_fact
 from lrcnet_paper.training.budgets import check_budget
 
@@ -54,22 +55,22 @@ TOLERANCE = 0.01  # an elastance this close to 0 damps fully; one this close to 
 
 
 def runs(budget: str, seeds: int | None = None) -> list[RunSpec]:
-    """Plan the policies of the first figure; the network of the second is given, not trained."""
-    return driving.plan_runs(drive_dynamics.MODELS, check_budget(budget), seeds)
+    """Plan the networks of the first figure; the network of the second is given, not trained."""
+    return driving.plan_shared_head_runs(drive_dynamics.MODELS, check_budget(budget), seeds)
 
 
 def wants(result: Result) -> bool:
-    """Return whether a result belongs to a policy of the first figure."""
-    return driving.wants(result, drive_dynamics.MODELS)
+    """Return whether a result belongs to a network of the first figure."""
+    return driving.wants_shared_head(result, drive_dynamics.MODELS)
 
 
 def analyse(folder: Path) -> dict[str, Any]:
-    """Measure the output of a policy over one drive."""
+    """Measure the output of a network over one drive."""
     return drive_dynamics.measure(folder)
 
 
 def render(runs: Sequence[FinishedRun]) -> Rendered:
-    """Draw the policies over one drive, then one unit over a sweep of its input and state."""
+    """Draw the networks over one drive, then one unit over a sweep of its input and state."""
     first, second = drive_dynamics.render(runs), _render_damping()
     return Rendered(
         tables=[*first.tables, *second.tables],
@@ -110,8 +111,8 @@ def _render_damping() -> Rendered:
         pictures=[
             Picture(
                 "damping",
-                "Slope dh/dt of an STC and of the LRCs with the same synapses, over the input (left) and the state "
-                "(right). The elastance decides where an LRC lies between the dashed line at zero and the STC's curve.",
+                "Slope dh/dt of one STC unit and of LRC units with the same synapses, over the input (left) and the "
+                "state (right).",
                 "Two plots of the slope dh/dt of one unit, over its input and over its state. The STC's curve is the "
                 "outermost; the LRC curves lie between it and zero, near zero on one or both sides.",
                 _draw_damping(sweeps),
@@ -149,7 +150,7 @@ def _draw_damping(sweeps: Mapping[str, Damping]) -> Any:
 
     middle = POINTS // 2
     with palette.figure_style():
-        figure = Figure(figsize=(7.2, 3.1), layout="constrained")
+        figure = Figure(figsize=(7.2, 3.7), layout="constrained")
         left, right = figure.subplots(1, 2)
         for panel, line, axis, title in (
             (left, (3 * POINTS // 4, slice(None)), "inputs", "over the input, at h = {h:.2g}"),
@@ -159,14 +160,19 @@ def _draw_damping(sweeps: Mapping[str, Damping]) -> Any:
                 style = palette.model_style(FORMS[form])
                 where = getattr(sweep, axis).numpy()
                 if form == "asymmetric":
-                    panel.plot(where, sweep.stc[line].numpy(), color=palette.INK, linestyle=(0, (5, 2)), label="STC")
+                    stc = palette.model_style("stc")
+                    panel.plot(where, sweep.stc[line].numpy(), color=stc.colour, linestyle=stc.dashes, label="STC")
                 values = sweep.lrc[line].numpy()
                 panel.plot(where, values, color=style.colour, linestyle=style.dashes, label=style.label)
                 h, x = float(sweep.states[line[0]].max()), float(sweep.inputs[line[1]].max())
-            panel.axhline(0.0, color=palette.VERMILION, linewidth=0.9, linestyle=(0, (2, 2)))
+            panel.axhline(0.0, color=palette.INK, linewidth=0.9, linestyle=(0, (5, 2)), label="no motion")
             panel.set(title=title.format(h=h, x=x), xlabel="input x" if axis == "inputs" else "state h")
         left.set_ylabel("slope dh/dt")
-        left.legend(loc="best")
+        legend_below(figure, [left])
+        low, high = (getattr(torch.stack([s.elastance for s in sweeps.values()]), end)() for end in ("min", "max"))
+        write_finding(
+            figure, f"The elastance scales the STC's slope by {float(low):.2g} to {float(high):.2g} (paper: 0 to 1)"
+        )
     return figure
 
 

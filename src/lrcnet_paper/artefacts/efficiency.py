@@ -164,6 +164,7 @@ def _table(groups: Mapping[str, Group]) -> Table:
                 lipschitz(group, "empirical"),
                 lipschitz(group, "tighter"),
                 lipschitz(group, "paper"),
+                driving.sharp_bend_gain(group),
                 None if group is None else len(group.runs),
             )
         )
@@ -183,6 +184,7 @@ def _table(groups: Mapping[str, Group]) -> Table:
             "ours: both",
             "tighter bound",
             "bound of the proof",
+            "gain in sharp bends",
             "seeds",
         ),
         rows,

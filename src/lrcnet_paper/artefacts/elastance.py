@@ -11,6 +11,7 @@ from lrcnet import liquid
 from lrcnet.pages import palette
 from lrcnet.pages.content import Picture, Table
 from lrcnet_paper.artefacts.artefact import Artefact, Claim, Rendered
+from lrcnet_paper.artefacts.curves import write_finding
 from lrcnet_paper.results.verdict import judge_fact
 from lrcnet_paper.training.budgets import check_budget
 
@@ -66,7 +67,7 @@ def render(runs: Sequence[FinishedRun]) -> Rendered:
         pictures=[
             Picture(
                 "shapes",
-                "Elastance ε(w): asymmetric, a sigmoid (left), and symmetric, a bump of width k (right).",
+                "Elastance ε(w): asymmetric (left), and symmetric with a width of k (right), as the cells compute it.",
                 "Two plots over w from -10 to 10. Left: a sigmoid that rises from 0 to 1. Right: four bumps, symmetric "
                 "about 0, which grow higher and wider as k goes from 0.5 to 4.",
                 _draw_shapes(w, curves),
@@ -93,20 +94,25 @@ def _draw_shapes(w: torch.Tensor, curves: Mapping[str, torch.Tensor]) -> Any:
     from matplotlib.figure import Figure
 
     with palette.figure_style():
-        figure = Figure(figsize=(7.2, 2.9), layout="constrained")
+        figure = Figure(figsize=(7.2, 3.2), layout="constrained")
         left, right = figure.subplots(1, 2, sharey=True)
         left.plot(w.numpy(), curves["asymmetric"].numpy(), color=palette.PURPLE)
         left.set(title="Asymmetric:  ε(w) = σ(w)", ylabel="elastance ε(w)", ylim=(-0.03, 1.06))
-        shades = (palette.BLUE, palette.VERMILION, palette.GREEN, palette.GREY)
         dashes = ((0, (1, 1)), "-", (0, (5, 1.5)), (0, (4, 1, 1, 1)))
-        for k, colour, dash in zip(WIDTHS, shades, dashes, strict=True):
+        for k, dash in zip(WIDTHS, dashes, strict=True):
             curve = curves[f"symmetric, k = {k:g}"].numpy()
-            right.plot(w.numpy(), curve, color=colour, linestyle=dash, label=f"k = {k:g}")
-        right.set(title="Symmetric:  ε(w) = σ(w + k) - σ(w - k)")
+            name = f"k = {k:g}, initial value" if k == 1 else f"k = {k:g}"
+            right.plot(w.numpy(), curve, color=palette.VERMILION, linestyle=dash, label=name)
+        right.set(title="Symmetric:  ε(w) = σ(w + k) \N{MINUS SIGN} σ(w \N{MINUS SIGN} k)")
         right.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=2.6, reverse=True)
         for axes in (left, right):
-            axes.axhline(1.0, color=palette.GREY, linewidth=0.8, linestyle=(0, (2, 2)))
+            for end in (0.0, 1.0):
+                axes.axhline(end, color=palette.INK, linewidth=0.8, linestyle=(0, (2, 2)))
             axes.set(xlabel="w (no unit)", xlim=(-REACH, REACH), xticks=(-10, -5, 0, 5, 10))
+        left.annotate("the paper's range, 0 to 1", (-9.5, 0.98), va="top", fontsize=8)
+        low, high = (min(float(c.min()) for c in curves.values()), max(float(c.max()) for c in curves.values()))
+        outside = "" if low >= 0 and high <= 1 else "not "
+        write_finding(figure, f"Both elastances stay {outside}between 0 and 1: one is a sigmoid, the other a bump")
     return figure
 
 

@@ -9,6 +9,7 @@ from lrcnet.pages import palette
 from lrcnet.pages.content import Cell, Picture, Table
 from lrcnet_paper.artefacts import driving_runs as driving
 from lrcnet_paper.artefacts.artefact import Artefact, Claim, Rendered
+from lrcnet_paper.artefacts.curves import write_finding
 from lrcnet_paper.artefacts.driving_runs import POLICIES, Model
 from lrcnet_paper.results.estimate import Estimate
 from lrcnet_paper.results.groups import Group
@@ -128,25 +129,53 @@ def _percent_change(first: Estimate, second: Estimate) -> str:
 
 def _picture(groups: Mapping[Model, Group]) -> Picture:
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
     with palette.figure_style():
-        figure = Figure(figsize=(7.2, 2.6), layout="constrained")
+        figure = Figure(figsize=(7.2, 3.3), layout="constrained")
         for axes, (loss, metric) in zip(figure.subplots(1, 2, sharey=True), METRICS.items(), strict=True):
+            means = [e.mean for group in groups.values() if (e := group.metric(metric)) is not None]
+            # The paper's losses are on another scale: its unit is chosen so that the means of all models agree.
+            claimed = [CLAIMED[loss][model.name].mean for model in groups]
+            unit = sum(means) / sum(claimed)
             for row, (model, group) in enumerate(reversed(list(groups.items()))):
                 style = palette.model_style(model.name)
                 values = [run.result.metrics[metric] for run in group.finished]
                 axes.plot(values, [row] * len(values), style.marker, color=style.colour, alpha=0.55, markersize=5)
                 axes.plot([sum(values) / len(values)], [row], "|", color=palette.INK, markersize=16)
-            axes.set(title=NAMES[loss], xlabel="mean squared error of curvature, (1/100 m)²")
+                axes.plot(
+                    unit * CLAIMED[loss][model.name].mean, row - 0.28, "D", markerfacecolor=palette.PAPER,
+                    markeredgecolor=palette.INK, markersize=4,
+                )  # fmt: skip
+            axes.set(title=NAMES[loss], xlabel="mean squared error, (1/100 m)²")
             axes.set_yticks(range(len(groups)), [driving.label(m) for m in reversed(list(groups))])
             axes.set_ylim(-0.6, len(groups) - 0.4)
             axes.set_xlim(left=0)
+        marks = [
+            Line2D([], [], color=palette.GREY, marker="o", linestyle="none", label="one seed"),
+            Line2D([], [], color=palette.INK, marker="|", markersize=12, linestyle="none", label="mean"),
+            Line2D(
+                [], [], marker="D", markerfacecolor=palette.PAPER, markeredgecolor=palette.INK, markersize=4,
+                linestyle="none", label="the paper's mean, scaled to ours",
+            ),
+        ]  # fmt: skip
+        figure.legend(handles=marks, loc="outside lower center", ncols=3)
+        write_finding(figure, _finding(groups))
     return Picture(
         "losses",
-        "Validation losses of the policies: one marker per seed; the bar marks their mean.",
-        "Two dot plots by model: the validation loss and the weighted validation loss.",
+        "Validation losses of the policies. The paper's are on another scale: they are multiplied by the number that "
+        "makes the mean over all models agree, so that only their order and spread can be compared.",
+        "Two dot plots by model: the validation loss and the weighted validation loss, the paper's beside ours.",
         figure,
     )
+
+
+def _finding(groups: Mapping[Model, Group]) -> str:
+    losses = {m: e.mean for m, group in groups.items() if (e := group.metric(METRICS["weighted"])) is not None}
+    paper = {m: CLAIMED["weighted"][m.name].mean for m in groups}
+    best, claimed = min(losses, key=lambda m: losses[m]), min(paper, key=lambda m: paper[m])
+    same = "as in the paper" if best == claimed else f"in the paper {driving.label(claimed)} does"
+    return f"{driving.label(best)} has the smallest weighted validation loss; {same}"
 
 
 ARTEFACT = Artefact(title=TITLE, claimed=CLAIMED, runs=runs, render=render, says=SAYS)

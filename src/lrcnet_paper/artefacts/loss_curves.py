@@ -9,7 +9,7 @@ from lrcnet.pages import palette
 from lrcnet.pages.content import Cell, Picture, Table
 from lrcnet_paper.artefacts import driving_runs as driving
 from lrcnet_paper.artefacts.artefact import Artefact, Claim, Rendered
-from lrcnet_paper.artefacts.curves import mean_curve
+from lrcnet_paper.artefacts.curves import legend_below, mean_curve, write_finding
 from lrcnet_paper.artefacts.driving_runs import EFFICIENCY
 from lrcnet_paper.results.estimate import Estimate
 from lrcnet_paper.results.groups import Group
@@ -26,14 +26,6 @@ SAYS = "The symmetric LRC converges to a lower validation loss than LTC and STC.
 # The paper's text: the symmetric LRC converges to about 0.15, LTCs and STCs to 0.22.
 CLAIMED: Mapping[str, Any] = {
     "validation": {"LRC-S E1": Estimate(0.15), "LTC H6": Estimate(0.22), "STC H6": Estimate(0.22)}
-}
-# No two networks of this figure share a colour, a dash or a marker.
-LINES = {
-    "LTC H6": (palette.GREEN, (0, (2, 1)), "v"),
-    "STC E1": (palette.OCHRE, (0, (3, 2)), "P"),
-    "STC H6": (palette.GREY, (0, (1, 1)), "D"),
-    "LRC-A E1": (palette.PURPLE, (0, (6, 1.5)), "s"),
-    "LRC-S E1": (palette.VERMILION, "-", "o"),
 }
 
 
@@ -97,26 +89,43 @@ def _picture(groups: Mapping[str, Group]) -> Picture:
     from matplotlib.figure import Figure
 
     with palette.figure_style():
-        figure = Figure(figsize=(7.2, 3.0), layout="constrained")
+        figure = Figure(figsize=(7.2, 3.7), layout="constrained")
         panels = figure.subplots(1, 2, sharey=True)
         for axes, column, title in zip(
             panels, ("train_loss", "validation_curvature_loss"), ("training", "validation"), strict=True
         ):
             for name, group in groups.items():
-                colour, dashes, marker = LINES[name]
+                colour, dashes, marker = driving.LINES[name]
                 where, mean, low, high = mean_curve(group, column)
                 axes.plot(where, mean, color=colour, linestyle=dashes, marker=marker, markersize=3.5, label=name)
                 axes.fill_between(where, low, high, color=colour, alpha=0.15, linewidth=0)
             axes.set(title=f"{title} loss", xlabel="epoch", yscale="log")
         panels[0].set_ylabel("mean squared error\nof curvature, (1/100 m)²")
-        panels[1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+        for name, claimed in CLAIMED["validation"].items():
+            if name in groups:
+                panels[1].axhline(
+                    claimed.mean, color=driving.LINES[name][0], linewidth=1.0, linestyle=(0, (1, 3)),
+                    label="paper's final losses, on its own data",
+                )  # fmt: skip
+        legend_below(figure, list(panels))
+        write_finding(figure, _finding(groups))
     return Picture(
         "loss-curves",
-        "Training and validation loss over the epochs, mean over seeds; bands reach from the best to the worst seed. "
+        "Loss over the epochs, mean over seeds; bands reach from the best to the worst seed. "
         "H6: hybrid solver with six unfoldings; E1: one explicit Euler step. The training loss is "
         "measured on balanced pieces, so it cannot be compared with the validation loss.",
         "Two plots of falling loss curves of LTC, STC and LRC networks over the epochs of training.",
         figure,
+    )
+
+
+def _finding(groups: Mapping[str, Group]) -> str:
+    losses = {n: e.mean for n, g in groups.items() if (e := g.metric("validation_curvature_loss")) is not None}
+    if not losses:
+        return "Losses over the epochs"
+    best, worst = min(losses, key=lambda n: losses[n]), max(losses, key=lambda n: losses[n])
+    return (
+        f"{best} reaches the smallest validation loss ({losses[best]:.3g}), {worst} the largest ({losses[worst]:.3g})"
     )
 
 

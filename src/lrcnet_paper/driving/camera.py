@@ -28,6 +28,10 @@ HORIZON = 14
 LINE, DASH, DASH_PERIOD = 0.15, 3.0, 9.0
 ROAD_EDGE = 4.1
 """Distance from the line between the lanes to the edge of the asphalt, m."""
+REGIONS = ("sky", "horizon", "road", "roadside")
+"""Regions of a frame; `Camera.regions` numbers them in this order."""
+HORIZON_ROWS = 4
+"""Rows above and below the horizon that count as the horizon; below it they see the ground beyond 40 m."""
 # A lane that turns away from the camera by more than this angle is hidden or outside the frame.
 _FACING = 1.2
 # Frames rendered at a time, few enough that the data of one operation stays in the cache.
@@ -152,6 +156,20 @@ class Camera:
             planes = colour.to(torch.int32).to(torch.uint8).view(-1, height, 3, width)
             torch.stack(planes.unbind(2), -1, out=image[part])
         return image
+
+    @torch.no_grad()
+    def regions(self, state: State) -> Tensor:
+        """Return the region that each pixel sees, (batch, 48, 160) or of the lens's size, uint8, an index of REGIONS.
+
+        The horizon is a band of rows, the road everything between the edges of the asphalt below it.
+        """
+        _, view = self._view(state)
+        across = view.across[0] + view.across[1] * self._column + view.across[2] * self._column**2
+        regions = torch.full((len(self._road), self._lens.height, self._lens.width), REGIONS.index("sky"))
+        on_road = across.abs() < ROAD_EDGE
+        regions[:, self._lens.horizon :] = torch.where(on_road, REGIONS.index("road"), REGIONS.index("roadside"))
+        regions[:, self._lens.horizon - HORIZON_ROWS : self._lens.horizon + HORIZON_ROWS] = REGIONS.index("horizon")
+        return regions.to(torch.uint8)
 
     def _view(self, state: State) -> tuple[Tensor, _View]:
         road, appearance, row = self._road, self._appearance, self._row

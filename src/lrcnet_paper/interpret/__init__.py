@@ -3,7 +3,7 @@
 from lrcnet_paper.interpret.attention import Box, attention, attention_under_noise, box, similarity, smooth
 from lrcnet_paper.interpret.gradient_attention import gradient_attention
 from lrcnet_paper.interpret.neurons import WatchedDrive, correlation, drive_and_watch, side, swings, turning_cells
-from lrcnet_paper.interpret.scenes import scenes
+from lrcnet_paper.interpret.scenes import scene_regions, scenes
 
 __all__ = [
     "Box",
@@ -14,6 +14,7 @@ __all__ = [
     "correlation",
     "drive_and_watch",
     "gradient_attention",
+    "scene_regions",
     "scenes",
     "side",
     "similarity",

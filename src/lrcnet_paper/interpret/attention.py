@@ -15,6 +15,7 @@ from torch.nn import functional
 from lrcnet.errors import positive_size
 from lrcnet.interpret.visual_backprop import visual_backprop
 from lrcnet_paper.driving import add_noise
+from lrcnet_paper.driving.camera import REGIONS
 from lrcnet_paper.models.policy import Policy, normalise_frames
 
 BATCH = 64
@@ -133,6 +134,29 @@ def attention_under_noise(
         noisy = [add_noise(part, v, generator) for v, generator in zip(variances, generators, strict=True)]
         similarities.append(torch.stack([similarity(clean, attention(policy, noisy_part)) for noisy_part in noisy]))
     return torch.cat(similarities, 1)
+
+
+def share_by_region(maps: Tensor, regions: Tensor) -> dict[str, float]:
+    """Return the share of attention on each region of the frames, each frame counting the same; they add up to 1.
+
+    Args:
+        maps: attention, (frame, row, column), not negative.
+        regions: index of `REGIONS` of each pixel, of the same shape.
+
+    Raises:
+        ValueError: for different shapes.
+
+    Example:
+        >>> share_by_region(torch.ones(1, 2, 2), torch.tensor([[[1, 1], [2, 3]]]))
+        {'sky': 0.0, 'horizon': 0.5, 'road': 0.25, 'roadside': 0.25}
+    """
+    if maps.shape != regions.shape or maps.ndim != 3:
+        raise ValueError(
+            f"maps and regions must have one shape (frame, row, column), not {tuple(maps.shape)} and "
+            f"{tuple(regions.shape)}"
+        )
+    weights = maps.double() / maps.double().sum((1, 2), keepdim=True).clamp_min(torch.finfo(torch.float64).tiny)
+    return {name: float((weights * (regions == i)).sum((1, 2)).mean()) for i, name in enumerate(REGIONS)}
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ Curvature is in 1/m and left is positive, so a neuron that rises with it is acti
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import torch
@@ -31,6 +31,7 @@ class WatchedDrive:
         road_curvature: curvature of the lane under the car, 1/m.
         activity: state h of the recurrent layer after each frame, (time, neuron).
         arrived: whether the drive reached the end of the road.
+        road: the centre line of the whole road on the map, (point, 2), m.
     """
 
     x: Tensor
@@ -39,11 +40,17 @@ class WatchedDrive:
     road_curvature: Tensor
     activity: Tensor
     arrived: bool
+    road: Tensor = field(default_factory=lambda: torch.zeros(0, 2))
 
     @property
     def metres(self) -> float:
         """Length of the driven path."""
         return float(torch.hypot(self.x.diff(), self.y.diff()).sum())
+
+    def steps_within(self, metres: float) -> int:
+        """Return the number of steps within the first metres of the drive."""
+        driven = torch.hypot(self.x.diff(), self.y.diff()).cumsum(0)
+        return 1 + int((driven <= metres).sum())
 
 
 def drive_and_watch(
@@ -78,7 +85,15 @@ def drive_and_watch(
         x, y, curvature, road_curvature = torch.tensor(rows).reshape(-1, 4).unbind(1)
         activity = torch.stack(states[car]).float() if rows else torch.zeros(0, policy.head.in_features)
         drives.append(
-            WatchedDrive(x, y, curvature, road_curvature, activity.clone(), bool(outcomes.status[car] == ARRIVED))
+            WatchedDrive(
+                x,
+                y,
+                curvature,
+                road_curvature,
+                activity.clone(),
+                bool(outcomes.status[car] == ARRIVED),
+                world.centre_line(car).float(),
+            )
         )
     return drives
 

@@ -9,8 +9,9 @@ from lrcnet_paper.artefacts import correlation
 from lrcnet_paper.artefacts.activity import cells as activity
 from lrcnet_paper.artefacts.attention import similarity as attention
 from lrcnet_paper.artefacts.attention.figures import pack_map
-from lrcnet_paper.artefacts.driving_runs import wants
+from lrcnet_paper.artefacts.driving_runs import POLICIES, wants, wants_shared_head
 from lrcnet_paper.artefacts.policy_measurements import SEASONS
+from lrcnet_paper.driving.camera import REGIONS
 from lrcnet_paper.interpret import WatchedDrive, box
 
 # Similarity of the attention under noise, and correlation of the neurons with the road.
@@ -38,11 +39,33 @@ def analyses(model, seed):
     }
     maps = {season: {v: pack_map(torch.rand(48, 160)) for v in ("0", "0.1", "0.2")} for season in SEASONS}
     driven = {season: [drive(level, 9 + seed)] for season in SEASONS}
+    shares = {season: {"attention": region_shares(level, season), "area": area()} for season in SEASONS}
     return {
-        "attention": {"source": source, "similarity": boxes, "maps": maps},
-        "correlation": {"source": source, **correlation.measure(driven)},
+        "attention": {"source": source, "similarity": boxes, "maps": maps, "regions": shares},
+        "correlation": {"source": source, "kind": correlation.CLOSED, **correlation.measure(driven)},
         "activity": {"source": source, **activity.measure({season: drives[0] for season, drives in driven.items()})},
     }
+
+
+def region_shares(level, season):
+    """Build shares of attention: the higher the level, the more on the horizon; in winter more on the roadside."""
+    roadside = 0.4 * (1 - level) + (0.1 if season == "winter" else 0.0)
+    return {"sky": 0.1, "horizon": 0.5 * level, "road": 0.9 - 0.5 * level - roadside, "roadside": roadside}
+
+
+def area():
+    """Build the areas of the regions."""
+    return dict.fromkeys(REGIONS, 0.25)
+
+
+def shared_head_correlation(model, seed):
+    """Build the correlations of a model on a shared head."""
+    noise = random.Random(f"{model}{seed}shared")
+    level = LEVELS[model] + noise.gauss(0, 0.01)
+    source = {"checkpoint": "best.ckpt", "run": f"driving own {model}", "seed": seed, "done": 80, "unit": "epoch",
+              "loss": ["validation loss", 0.14]}  # fmt: skip
+    seasons = {season: {"r": [[level + 0.02 * (i - 9) for i in range(19)]], "metres": [2000.0]} for season in SEASONS}
+    return {"correlation": {"source": source, "kind": correlation.SHARED, **seasons}}
 
 
 def drive(level, neurons):
@@ -54,11 +77,14 @@ def drive(level, neurons):
     heading = torch.cumsum(curvature * 1000 / 600, 0)
     step = 1000 / 600
     x, y = torch.cumsum(step * heading.cos(), 0), torch.cumsum(step * heading.sin(), 0)
-    return WatchedDrive(x, y, curvature, curvature, activity, True)
+    return WatchedDrive(x, y, curvature, curvature, activity, True, torch.stack([x, y], 1))
 
 
 def add_analyses(run):
     """Add the measurements to a finished run if the artefacts measure its policy."""
+    if run.result.status == "finished" and wants_shared_head(run.result, POLICIES):
+        measured = shared_head_correlation(run.result.model, run.result.seed)
+        return replace(run, analyses={**run.analyses, **measured})
     if not wants(run.result) or run.result.status != "finished":
         return run
     return replace(run, analyses={**run.analyses, **analyses(run.result.model, run.result.seed)})

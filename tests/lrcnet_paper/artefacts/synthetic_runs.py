@@ -2,7 +2,6 @@
 
 import math
 import random
-from dataclasses import replace
 
 import pytest
 
@@ -18,6 +17,7 @@ from lrcnet_paper.tasks.driving import recording
 from lrcnet_paper.tasks.neural_ode import SYSTEMS, trajectory
 from lrcnet_paper.training import run
 from lrcnet_paper.training.result import Result
+from lrcnet_paper.training.shared_head import shared_features
 from lrcnet_paper.training.spec import RunSpec
 
 VERSIONS = {"python": "3.0", "lrcnet": "synthetic"}
@@ -105,31 +105,47 @@ def ode_run(system, model, seed, iterations=4000, budget="paper", **choices):
 
 
 def driving_runs(folder):
-    """Build policies with the real measurements of one smoke run and with synthetic names, seeds and losses."""
-    smoke = smoke_policy(folder)
+    """Build policies with the real measurements of smoke runs and with synthetic names, seeds and losses."""
+    smoke = smoke_measurements(folder)
     models = {*driving.POLICIES, *drive_dynamics.MODELS, *training_time.MODELS}
-    runs = [driving_run(smoke, model, seed) for model in sorted(models) for seed in range(3)]
-    shared = {*driving.EFFICIENCY.values(), *driving.POLICIES}
-    runs += [driving_run(smoke, m, seed, variant="own-features") for m in sorted(shared) for seed in range(3)]
-    runs += [driving_run(smoke, model, 0, variant="carracing", world="carracing") for model in driving.POLICIES]
+    runs = [driving_run(smoke["own"], model, seed) for model in sorted(models) for seed in range(3)]
+    for model in sorted({*drive_dynamics.MODELS, *driving.POLICIES}):
+        measured = smoke["stc" if model == driving.EFFICIENCY["STC E1"] else "features"]
+        runs += [driving_run(_rename(measured, model), model, seed, variant="own-features") for seed in range(3)]
+    runs += [driving_run(smoke["own"], model, 0, variant="carracing", world="carracing") for model in driving.POLICIES]
     return runs
 
 
-def smoke_policy(folder):
-    """Train LRCU-S in smoke runs, end to end and on a shared head, and let the artefacts measure both."""
+def _rename(analyses, model):
+    """Return the measurements of LRCU-S on a shared head as those of another model."""
+    name = next((name for name, one in driving.EFFICIENCY.items() if one == model), None)
+    theorems = analyses["theorems"]
+    if model.name == "stc" or name is None:
+        return analyses
+    return {**analyses, "theorems": {**theorems, "networks": {name: next(iter(theorems["networks"].values()))}}}
+
+
+def smoke_measurements(folder):
+    """Train LRCU-S end to end and on a shared head, and an STC there, in smoke runs; return their measurements."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
         recording.cache_clear()
-        for plan in (driving.plan_runs, driving.plan_shared_head_runs):
-            run(plan((driving.Model("lrcu-s"),), "smoke", 1)[0], folder / "runs", progress=False, threads=1)
+        shared_features.cache_clear()
+        lrcu, stc = driving.Model("lrcu-s"), driving.EFFICIENCY["STC E1"]
+        specs = [*driving.plan_runs((lrcu,), "smoke", 1), *driving.plan_shared_head_runs((lrcu, stc), "smoke", 1)]
+        for spec in specs:
+            run(spec, folder / "runs", progress=False, threads=1)
         measure([name for name in artefacts.ARTEFACTS if name != "other-worlds"], folder / "runs")
         recording.cache_clear()
-    end_to_end, shared = read_runs(folder / "runs")
-    return replace(end_to_end, analyses={**end_to_end.analyses, **shared.analyses})
+        shared_features.cache_clear()
+    names = {("own-sample", "lrcu-s"): "own", ("own-sample-features", "lrcu-s"): "features"}
+    return {
+        names.get((one.result.variant, one.result.model), "stc"): one.analyses for one in read_runs(folder / "runs")
+    }
 
 
-def driving_run(smoke, model, seed, variant="own", world="vista"):
-    """Build a run of ten epochs with the measurements of the smoke run."""
+def driving_run(analyses, model, seed, variant="own", world="vista"):
+    """Build a run of ten epochs with given measurements."""
     noise = random.Random(f"{model}{seed}{variant}")
     losses = [1.4 * math.exp(-0.3 * e) + 0.2 + noise.gauss(0, 0.01) for e in range(1, 11)]
     history = {"epoch": list(range(1, 11)), "train_loss": losses, "validation_curvature_loss": losses}
@@ -137,6 +153,7 @@ def driving_run(smoke, model, seed, variant="own", world="vista"):
         ("curvature_loss", "train_loss", "validation_loss", "validation_curvature_loss"), losses[-1]
     )
     metrics["validation_weighted_loss"] = 2 * losses[-1]
+    metrics["validation_sharp_bend_gain"] = 0.9
     drives = [
         {"noise": n, "steps": [90, 400, 80], "outcomes": ["left the road", "arrived", "left the road"]}
         for n in (0.0, 0.1)
@@ -152,7 +169,7 @@ def driving_run(smoke, model, seed, variant="own", world="vista"):
         budget="quick",
         metrics=metrics,
     )
-    return FinishedRun(finished, history, {}, {**smoke.analyses, "other-worlds": worlds})
+    return FinishedRun(finished, history, {}, {**analyses, "other-worlds": worlds})
 
 
 def whole_paper():

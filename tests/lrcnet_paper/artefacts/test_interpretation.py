@@ -1,6 +1,7 @@
 """The artefacts of the interpretability section: numbers, verdicts, rules and the stored measurements."""
 
 import json
+from dataclasses import replace
 
 import pytest
 import torch
@@ -25,8 +26,9 @@ def policy_runs(budget="paper", models=MODELS, seeds=3):
     variant = "own-sample" if budget == "smoke" else "own"
     return [
         synthetic_interpretation.add_analyses(
-            FinishedRun(synthetic_runs.result("driving", variant, model, seed=seed, epochs=100, budget=budget))
+            FinishedRun(synthetic_runs.result("driving", one, model, seed=seed, epochs=100, budget=budget))
         )
+        for one in (variant, f"{variant}-features")
         for seed in range(seeds)
         for model in models
     ]
@@ -44,7 +46,9 @@ def test_everything_is_drawn_and_judged(artefact, runs):
     assert {claim.verdict.word for claim in content.claims} <= {"agrees", "agrees, weaker"}
     assert all("in a synthetic world" in claim.verdict.conditions for claim in content.claims)
     for picture in content.pictures:
-        assert "best.ckpt of driving own lrcu-s, seed 0, epoch 80, validation loss 0.14" in picture.caption
+        assert "best.ckpt" not in picture.caption
+        weights = "best.ckpt of driving own lrcu-s, seed 0, epoch 80, validation loss 0.14"
+        assert weights in picture.details or picture.name == "regions"
 
 
 @pytest.mark.parametrize("artefact", [attention, correlation, activity])
@@ -92,7 +96,9 @@ def test_measuring_a_policy_again_gives_the_same_numbers():
     assert first["similarity"]["winter"]["0.2"]["count"] == 2
     driven = neuron_drives.drive_roads(policy, neuron_drives.SMOKE)
     correlations = correlation.measure(driven)
-    assert len(correlations["summer"]["r"][0]) == 28
+    assert len(correlations["summer"]["r_within"][0][0]) == 28
+    shares = first["regions"]["winter"]["attention"]
+    assert abs(sum(shares.values()) - 1) < 1e-6
     measurement = activity.measure({season: drives[0] for season, drives in driven.items()})
     assert set(measurement["winter"]["cells"]) == set(activity.ROLES)
     assert json.loads(json.dumps(measurement)) == measurement
@@ -112,10 +118,15 @@ def test_maps_and_activity_can_be_unpacked():
     assert abs(torch.from_numpy(unpack_map(pack_map(mask)).copy()) / 255 - small).max() < 0.01
     drive = synthetic_interpretation.drive(0.9, 4)
     packed = activity.measure({"summer": drive})["summer"]
-    values = unpack_activity(packed["cells"]["cell 1"])
+    cell = packed["cells"]["cell 1"]
+    values = unpack_activity(cell)
     assert len(values) == len(packed["x"]) == 301
-    assert values.min() < 0.05
-    assert values.max() > 0.95
+    indices = torch.linspace(0, 599, 301).round().long()
+    truth = ((drive.activity[indices, 0] - cell["rest"]) / cell["scale"]).clamp(-1, 1)
+    assert (torch.from_numpy(values.copy()) - truth).abs().max() < 0.01
+    # A twentieth of the drive lies beyond the percentile that sets the scale.
+    beyond = ((drive.activity[:, 0] - cell["rest"]).abs() > cell["scale"]).float().mean()
+    assert 0.03 < beyond < 0.07
 
 
 def test_cells_turn_to_the_sides_that_the_rule_gives_them(runs):
@@ -124,8 +135,66 @@ def test_cells_turn_to_the_sides_that_the_rule_gives_them(runs):
     assert claim.verdict.word == "agrees"
 
 
-def test_a_very_short_drive_counts_only_if_there_is_no_longer_one():
-    long, short = synthetic_interpretation.drive(0.9, 4), synthetic_interpretation.drive(0.9, 4)
-    short = type(short)(short.x[:5], short.y[:5], short.curvature[:5], short.curvature[:5], short.activity[:5], False)
-    assert len(correlation.measure({"summer": [long, short]})["summer"]["r"]) == 1
-    assert len(correlation.measure({"summer": [short]})["summer"]["r"]) == 1
+def cut(drive, steps):
+    """Return the beginning of a drive, which then crashed."""
+    return type(drive)(*(getattr(drive, n)[:steps] for n in ("x", "y", "curvature", "road_curvature", "activity")),
+                       False, drive.road)  # fmt: skip
+
+
+def with_crash(runs, model, steps):
+    """Return the runs with the drives of one model cut after some steps."""
+    changed = []
+    for run in runs:
+        if run.result.model == model and "activity" in run.analyses:
+            short = cut(synthetic_interpretation.drive(0.5, 9), steps)
+            driven = dict.fromkeys(activity.SEASONS, short)
+            new = {"source": run.analyses["activity"]["source"], **activity.measure(driven)}
+            own = {**run.analyses["correlation"], **correlation.measure({s: [d] for s, d in driven.items()})}
+            run = replace(run, analyses={**run.analyses, "activity": new, "correlation": own})
+        changed.append(run)
+    return changed
+
+
+def test_policies_are_compared_over_the_stretch_that_all_of_them_drove(runs):
+    whole = activity.render(runs)
+    assert "1000 m" in whole.tables[0].note or "950 m" in whole.tables[0].note
+    crashed = with_crash(runs, "gru", 200)
+    content = activity.render(crashed)
+    assert "300 m in summer" in content.tables[0].note
+    swings = {row[0]: row[6] for row in content.tables[0].rows if row[1] == "summer"}
+    lstm = next(r for r in crashed if r.result.model == "lstm" and "activity" in r.analyses)
+    assert swings["LSTM"].by_seed[0][1] == lstm.analyses["activity"]["summer"]["swings"][5]
+    assert {row[8] for row in content.tables[0].rows if row[0] == "GRU"} == {"0 of 3"}
+    closed = next(t for t in correlation.render(crashed).sensitivities if t.name == "closed-loop-correlation")
+    assert "300 m in summer" in closed.note
+
+
+def test_a_stretch_that_is_too_short_is_not_compared(runs):
+    content = activity.render(with_crash(runs, "gru", 40))
+    assert [claim.verdict.word for claim in content.claims[:2]] == ["not measurable here"] * 2
+
+
+def test_a_crash_and_the_road_beyond_it_are_drawn(runs):
+    content = activity.render(with_crash(runs, "gru", 200))
+    figure = content.pictures[0].figure
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert labels == ["start", "arrived", "crashed", "road, not driven"]
+    assert figure.get_suptitle().startswith("1 of 5 drives crash")
+    assert activity.render(runs).pictures[0].figure.get_suptitle().startswith("All policies arrive")
+
+
+def test_correlations_are_uncertain_over_seeds_not_over_neurons(runs):
+    row = correlation.render(runs).tables[0].rows[-1]
+    over_neurons, over_seeds = row[2], row[3]
+    assert over_neurons.mean == pytest.approx(over_seeds.mean)
+    assert over_seeds.std < over_neurons.std
+    assert len(over_seeds.by_seed) == 3
+
+
+def test_attention_by_region_is_judged_in_the_papers_words(runs):
+    claims = {c.statement: c for c in attention.render(runs).claims}
+    assert claims["Summer: LRCU-S attends to the horizon more than any gated unit."].verdict.word == "agrees"
+    assert claims["Attention shifts to the roadside in winter, over all models."].verdict.word == "agrees"
+    table = next(t for t in attention.render(runs).tables if t.name == "regions")
+    for row in table.rows[:-1]:
+        assert sum(cell.mean for cell in row[1:5]) == pytest.approx(1.0)

@@ -31,6 +31,8 @@ SAYS = "The activity of LRCU-S changes gently along the road, and single cells s
 CLAIMED: Mapping[str, Any] = {"cells": (1, 2), "gentle": "lrcu-s", "sides": ("left", "right")}
 
 NAME = "activity"
+# Metres between the stretches for which swings are stored, and the shortest stretch over which models are compared.
+STRETCH, SHORTEST = 50.0, 100.0
 ROLES = ("cell 1", "cell 2", "turns left most", "turns right most")
 RULE = (
     "A cell turns left if the correlation of its activity with the steered curvature (left is positive) is 0.5 or "
@@ -47,7 +49,11 @@ def analyse(folder: Path) -> dict[str, Any]:
 
 
 def measure(drives: Mapping[str, WatchedDrive]) -> dict[str, Any]:
-    """Return season -> its drive with four cells, thinned for a picture, and how often all neurons swing."""
+    """Return season -> its drive with four cells, thinned for a picture, and how often all neurons swing.
+
+    Swings per km, mean of all neurons, are stored over the first 50, 100, 150, ... metres, so that policies can be
+    compared over the stretch that all of them drove.
+    """
     from lrcnet_paper.interpret import correlation, swings, turning_cells
 
     measurement = {}
@@ -56,11 +62,25 @@ def measure(drives: Mapping[str, WatchedDrive]) -> dict[str, Any]:
         cells = dict(zip(ROLES, (0, 1, *turning_cells(r)), strict=True))
         measurement[season] = {
             **thin_drive(drive, cells, r),
-            "swings": round(float(swings(drive.activity, drive.metres).mean()), 3),
+            "swings": [
+                round(float(swings(drive.activity[: drive.steps_within(metres)], metres).mean()), 3)
+                for metres in _stretches(drive.metres)
+            ],
             "metres": round(drive.metres, 1),
             "arrived": drive.arrived,
         }
     return measurement
+
+
+def _stretches(metres: float) -> list[float]:
+    """Return 50, 100, ... up to a distance; the distance itself if it is shorter."""
+    return [STRETCH * k for k in range(1, int(metres / STRETCH) + 1)] or [metres]
+
+
+def common_stretch(groups: Mapping[str, Group], season: str) -> float:
+    """Return the metres, a multiple of 50, that all policies drove in a season; 0 if that is less."""
+    driven = [run.analyses[NAME][season]["metres"] for group in groups.values() for run in group.runs]
+    return STRETCH * int(min(driven, default=0.0) / STRETCH)
 
 
 def render(runs: Sequence[FinishedRun]) -> Rendered:
@@ -75,10 +95,15 @@ def render(runs: Sequence[FinishedRun]) -> Rendered:
     )
 
 
-def _swings(group: Group | None, season: str) -> Estimate | None:
-    if group is None:
+def _swings(groups: Mapping[str, Group], model: str, season: str) -> Estimate | None:
+    """Return the swings per km over the stretch that all policies drove; None if it is too short to compare."""
+    group, stretch = groups.get(model), common_stretch(groups, season)
+    if group is None or stretch < SHORTEST:
         return None
-    return mean_over_seeds({run.result.seed: run.analyses[NAME][season]["swings"] for run in group.runs}, digits=1)
+    index = round(stretch / STRETCH) - 1
+    return mean_over_seeds(
+        {run.result.seed: run.analyses[NAME][season]["swings"][index] for run in group.runs}, digits=1
+    )
 
 
 def _describe_cell(drive: Mapping[str, Any], role: str) -> str:
@@ -95,18 +120,19 @@ def _table(groups: Mapping[str, Group]) -> Table:
         for season in SEASONS:
             group = groups.get(model)
             if group is None:
-                rows.append((palette.model_label(model), season, *[None] * 7))
+                rows.append((palette.model_label(model), season, *[None] * 8))
                 continue
             first = group.runs[0].analyses[NAME]
             cells = [_describe_cell(first[season], role) for role in first[season]["cells"]]
-            metres = [run.analyses[NAME][season]["metres"] for run in group.runs]
+            drives = [run.analyses[NAME][season] for run in group.runs]
             rows.append(
                 (
                     palette.model_label(model),
                     season,
                     *cells,
-                    _swings(group, season),
-                    sum(metres) / len(metres),
+                    _swings(groups, model, season),
+                    sum(drive["metres"] for drive in drives) / len(drives),
+                    f"{sum(drive['arrived'] for drive in drives)} of {len(drives)}",
                     len(group.runs),
                 )
             )
@@ -122,19 +148,25 @@ def _table(groups: Mapping[str, Group]) -> Table:
             "most right",
             "swings per km, mean of all neurons",
             "driven (m)",
+            "arrived",
             "seeds",
         ),
         rows,
-        f"{RULE} A swing is a change from a neuron's lowest to its highest activity, or back. The numbering of the "
-        "cells is an accident of the initial weights.",
+        f"{RULE} A swing is a change from a neuron's lowest to its highest activity, or back; swings are counted over "
+        f"the stretch that all policies drove, {_describe_stretches(groups)}. The numbering of the cells is an "
+        "accident of the initial weights.",
     )
+
+
+def _describe_stretches(groups: Mapping[str, Group]) -> str:
+    return " and ".join(f"{common_stretch(groups, season):g} m in {season}" for season in SEASONS)
 
 
 def _claims(groups: Mapping[str, Group]) -> list[Claim]:
     claims = []
     for season in SEASONS:
-        ours = _swings(groups.get("lrcu-s"), season)
-        others = {m: e for m in GATED if (e := _swings(groups.get(m), season)) is not None}
+        ours = _swings(groups, "lrcu-s", season)
+        others = {m: e for m in GATED if (e := _swings(groups, m, season)) is not None}
         calmest = min(others, key=lambda m: others[m].mean) if len(others) == len(GATED) else None
         measured = "–"
         if ours is not None and calmest is not None:
@@ -182,12 +214,22 @@ def _picture(groups: Mapping[str, Group], season: str) -> Picture:
     first = {model: group.runs[0].analyses[NAME] for model, group in groups.items()}
     return Picture(
         f"roads-{season}",
-        f"Activity of neurons along a drive in {season}, seen from above; the dot is the start. The upper rows show "
-        f"the cells that the paper draws, the lower rows the most road-like cells. {RULE} Weights: "
-        f"{format_provenances(m['source'] for m in first.values())}.",
+        f"Activity of neurons along a drive in {season}, seen from above. The upper rows show the cells that the paper "
+        "draws, the lower rows the most road-like cells. A cell rests at its median on straight road.",
         "A grid of maps, models across and cells down: the driven road as a line, coloured by the neuron's activity "
-        "from its lowest to its highest.",
-        draw_roads({model: (m[season], m["source"]) for model, m in first.items()}),
+        "below and above rest; a cross where the car crashed, and the road beyond it as a broken line.",
+        draw_roads({model: (m[season], m["source"]) for model, m in first.items()}, _finding(first, season)),
+        details=f"Weights: {format_provenances(m['source'] for m in first.values())}.",
+    )
+
+
+def _finding(first: Mapping[str, Any], season: str) -> str:
+    crashed = [palette.model_label(model) for model, drive in first.items() if not drive[season]["arrived"]]
+    clear = {model: max(abs(c["r"]) for c in drive[season]["cells"].values()) for model, drive in first.items()}
+    best = max(clear, key=lambda model: clear[model])
+    ends = f"{len(crashed)} of {len(first)} drives crash" if crashed else "All policies arrive"
+    return f"{ends}; the cell that follows the road most closely is one of {palette.model_label(best)}'s " + (
+        f"(|r| = {clear[best]:.2f})"
     )
 
 

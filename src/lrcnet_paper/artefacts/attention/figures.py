@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lrcnet.pages import palette
+from lrcnet_paper.artefacts.curves import write_finding
 from lrcnet_paper.results.provenance import Provenance, format_seed_and_loss
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 SMALL = (24, 80)
 """Rows and columns of a packed map: half of the frame's, like the output of the first convolution."""
-COLOUR_MAP = "cividis"
+COLOUR_MAP = palette.SEQUENTIAL
 
 
 def pack_map(attention: Tensor) -> str:
@@ -35,14 +36,17 @@ def unpack_map(text: str) -> NDArray[np.uint8]:
     return np.frombuffer(base64.b64decode(text), np.uint8).reshape(SMALL)
 
 
-def draw_boxes(boxes: Mapping[str, Mapping[str, Mapping[float, Sequence[Mapping[str, float]]]]]) -> Figure:
+def draw_boxes(
+    boxes: Mapping[str, Mapping[str, Mapping[float, Sequence[Mapping[str, float]]]]], finding: str
+) -> Figure:
     """Draw model -> season -> variance -> one box per seed; the boxes of all seeds are averaged."""
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
     seasons = list(next(iter(boxes.values())))
     with palette.figure_style():
-        figure = Figure(figsize=(7.6, 3.3), layout="constrained")
+        figure = Figure(figsize=(7.6, 3.7), layout="constrained")
         panels = figure.subplots(1, len(seasons), sharey=True, squeeze=False)[0]
         for panel, season in zip(panels, seasons, strict=True):
             for position, (model, by_season) in enumerate(boxes.items()):
@@ -60,8 +64,21 @@ def draw_boxes(boxes: Mapping[str, Mapping[str, Mapping[float, Sequence[Mapping[
             Patch(facecolor=palette.GREY, alpha=0.35 if not k else 0.85, hatch="" if not k else "///", label=name)
             for k, name in enumerate(names)
         ]
-        figure.legend(handles=patches, loc="outside lower center", ncols=len(names))
+        marks = [
+            Line2D([], [], color=palette.INK, linewidth=1.6, label="median"),
+            Line2D([], [], label="mean", linestyle="none", **_MEAN),
+        ]
+        figure.legend(handles=[*patches, *marks], loc="outside lower center", ncols=len(names) + len(marks))
+        write_finding(figure, finding)
     return figure
+
+
+_MEAN: Mapping[str, Any] = {
+    "marker": "o",
+    "markerfacecolor": palette.PAPER,
+    "markeredgecolor": palette.INK,
+    "markersize": 4,
+}
 
 
 def _draw_box(panel: Any, where: float, seeds: Sequence[Mapping[str, float]], colour: str, *, dark: bool) -> None:
@@ -91,17 +108,17 @@ def _draw_box(panel: Any, where: float, seeds: Sequence[Mapping[str, float]], co
         medianprops={"color": palette.INK, "linewidth": 1.6},
         whiskerprops={"color": palette.INK},
         capprops={"color": palette.INK},
-        meanprops={"marker": "o", "markerfacecolor": palette.PAPER, "markeredgecolor": palette.INK, "markersize": 4},
+        meanprops=dict(_MEAN),
     )
 
 
-def draw_grid(frames: NDArray[Any], maps: Mapping[str, tuple[Mapping[str, str], Provenance]]) -> Figure:
+def draw_grid(frames: NDArray[Any], maps: Mapping[str, tuple[Mapping[str, str], Provenance]], finding: str) -> Figure:
     """Draw frames (1 + variances, 48, 160, 3) beside model -> (variance -> packed map, provenance)."""
     from matplotlib.figure import Figure
 
     columns = 1 + len(maps)
     with palette.figure_style():
-        figure = Figure(figsize=(1.75 * columns + 0.7, 0.56 * len(frames) + 0.5), layout="compressed")
+        figure = Figure(figsize=(1.75 * columns + 0.7, 0.56 * len(frames) + 0.8), layout="compressed")
         grid = figure.subplots(len(frames), columns, squeeze=False)
         names = list(next(iter(maps.values()))[0]) if maps else ["0", "0.1", "0.2"]
         for row, (name, frame) in enumerate(zip(names, frames, strict=True)):
@@ -123,4 +140,5 @@ def draw_grid(frames: NDArray[Any], maps: Mapping[str, tuple[Mapping[str, str], 
             bar = figure.colorbar(image, ax=grid, label="attention", pad=0.01, aspect=12)
             bar.set_ticks([0, 127.5, 255], labels=["0", "0.5", "1"])
             bar.outline.set_visible(False)
+        write_finding(figure, finding)
     return figure

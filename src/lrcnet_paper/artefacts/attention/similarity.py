@@ -14,6 +14,7 @@ from lrcnet_paper.artefacts import driving_runs as driving
 from lrcnet_paper.artefacts import lane_keeping
 from lrcnet_paper.artefacts.artefact import Claim, MeasuringArtefact, Rendered
 from lrcnet_paper.artefacts.attention.figures import draw_boxes, draw_grid, pack_map
+from lrcnet_paper.artefacts.attention.regions import measure_shares, region_claims, region_pictures, region_tables
 from lrcnet_paper.artefacts.driving_runs import POLICIES
 from lrcnet_paper.artefacts.policy_measurements import GATED, SEASONS, judge_order, measured_groups
 from lrcnet_paper.results.estimate import Estimate, mean_over_seeds
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from lrcnet_paper.results.groups import Group
 
 TITLE = "Attention of the lane-keeping policies under noise"
-SAYS = "Noise changes the attention of LRCUs less than that of gated units."
+SAYS = "Noise changes the attention of LRCUs less than that of gated units, and LRCUs attend to the horizon."
 
 # The paper shows box plots of 1,600 pairs per season without numbers; the boxes of the LRCUs lie closest to 1.
 CLAIMED: Mapping[str, Any] = {"pairs": 1600, "variances": (0.1, 0.2), "most similar": ("lrcu-a", "lrcu-s")}
@@ -61,16 +62,19 @@ def analyse(folder: Path) -> dict[str, Any]:
 
 
 def measure(policy: Policy, plan: PairPlan) -> dict[str, Any]:
-    """Return season -> variance -> box of similarities, and season -> variance -> map of the example."""
-    from lrcnet_paper.interpret import attention_under_noise, box, scenes
+    """Return by season: boxes of similarities by variance, maps of the example, shares of attention by region."""
+    from lrcnet_paper.interpret import attention_under_noise, box, scene_regions, scenes
 
     boxes: dict[str, dict[str, dict[str, float]]] = {}
     maps: dict[str, dict[str, str]] = {}
+    shares: dict[str, dict[str, dict[str, float]]] = {}
     for season in SEASONS:
-        similarities = attention_under_noise(policy, scenes(season, plan.pairs, length=plan.length), VARIANCES)
+        frames = scenes(season, plan.pairs, length=plan.length)
+        similarities = attention_under_noise(policy, frames, VARIANCES)
+        shares[season] = measure_shares(policy, frames, scene_regions(season, plan.pairs, length=plan.length))
         boxes[season] = {f"{v:g}": box(row).as_dict() for v, row in zip(VARIANCES, similarities, strict=True)}
         maps[season] = attention_maps(policy, example_frames(season))
-    return {"similarity": boxes, "maps": maps}
+    return {"similarity": boxes, "maps": maps, "regions": shares}
 
 
 @lru_cache(maxsize=2)
@@ -103,9 +107,9 @@ def render(runs: Sequence[FinishedRun]) -> Rendered:
     """Tabulate similarities by model, season and variance, and draw box plots and the grid of frames."""
     groups = measured_groups(runs, NAME)
     return Rendered(
-        tables=[_table(groups)],
-        pictures=_pictures(groups),
-        claims=_claims(groups),
+        tables=[_table(groups), *region_tables(groups, NAME)],
+        pictures=[*_pictures(groups), *region_pictures(groups, NAME)],
+        claims=[*_claims(groups), *region_claims(groups, NAME)],
         skipped=[] if groups else ["attention: no lane-keeping policy has been measured"],
         differences=driving.DIFFERENCES,
     )
@@ -202,10 +206,10 @@ def _pictures(groups: Mapping[str, Group]) -> list[Picture]:
         Picture(
             "boxes",
             "Structural similarity of the attention with and without noise: quartiles, median, and whiskers within 1.5 "
-            "interquartile ranges, each averaged over the seeds; the dot is the mean. Light: variance 0.1; dark and "
-            f"hatched: 0.2. Weights: {provenance}.",
+            "interquartile ranges, each averaged over the seeds; the paper shows such boxes without numbers.",
             "Two panels of box plots, summer and winter: two boxes for each model, one per noise variance.",
-            draw_boxes(boxes),
+            draw_boxes(boxes, _finding(groups)),
+            details=f"Weights: {provenance}.",
         )
     ]
     return pictures + [_grid(season, first_seeds) for season in SEASONS]
@@ -216,13 +220,23 @@ def _grid(season: str, measurements: Mapping[str, Any]) -> Picture:
     return Picture(
         f"grid-{season}",
         f"Attention of the policies in {season}: the frame in the first column, then the attention of each policy to "
-        "it; without noise in the first row, with Gaussian noise of variance 0.1 and 0.2 below. Weights: "
-        f"{format_provenances(m['source'] for m in measurements.values())}.",
+        "it; without noise in the first row, with Gaussian noise of variance 0.1 and 0.2 below.",
         "Three rows by noise; each has the camera's frame and one map of attention per model, bright where it is high.",
         draw_grid(
             example_frames(season).numpy(),
             {model: (m["maps"][season], m["source"]) for model, m in measurements.items()},
+            f"Attention to one frame in {season}, first seed",
         ),
+        details=f"Weights: {format_provenances(m['source'] for m in measurements.values())}.",
+    )
+
+
+def _finding(groups: Mapping[str, Group]) -> str:
+    means = {m: e.mean for m, group in groups.items() if (e := _mean_similarity(group, "summer")) is not None}
+    first, last = max(means, key=lambda m: means[m]), min(means, key=lambda m: means[m])
+    return (
+        f"In summer noise changes the attention of {palette.model_label(first)} least (mean similarity "
+        f"{means[first]:.2f}), that of {palette.model_label(last)} most ({means[last]:.2f})"
     )
 
 
