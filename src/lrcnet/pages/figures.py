@@ -11,6 +11,8 @@ from lrcnet.pages import palette
 from lrcnet.pages.content import Picture
 
 DOTS_PER_INCH = 150
+# A number with more than two decimals within a path, an attribute or a style; not part of a name or of encoded bytes.
+_LONG_NUMBER = re.compile(r"(?<![\w.#+/])-?\d+\.\d{3,}(?![\w.+/=])")
 
 
 def save(picture: Picture, folder: Path, kinds: tuple[str, ...] = ("png", "svg")) -> list[Path]:
@@ -55,7 +57,14 @@ def _svg(picture: Picture) -> str:
     text = _render(picture, "svg").decode()
     # The metadata holds a date and web addresses; neither belongs in a file that is compared and read offline.
     text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.S)
-    return re.sub(r"<!DOCTYPE[^>]*>\s*", "", text)
+    text = re.sub(r"<!DOCTYPE[^>]*>\s*", "", text)
+    # A hundredth of a point is finer than any screen or print; the digits beyond it are half of the file.
+    # Only tags are touched: the text between them has numbers that people read.
+    return re.sub(r"<[^>]*>", lambda tag: _LONG_NUMBER.sub(_to_hundredths, tag.group()), text)
+
+
+def _to_hundredths(number: re.Match[str]) -> str:
+    return f"{float(number.group()):.2f}".rstrip("0").rstrip(".")
 
 
 def _render(picture: Picture, kind: str) -> bytes:

@@ -73,6 +73,10 @@ def render(runs: Sequence[FinishedRun]) -> Rendered:
     )
 
 
+# Not the page's paper, which dark mode replaces: the gates have the same colours on both pages.
+WHITE = "#fefefe"
+
+
 def _draw_lrc(axes: Axes) -> None:
     _frame(axes, "LRC", "dh/dt = ε(w) · ( −σ(f) · h + τ(u) · e$_l$ )")
     _gates(axes, "h", "x")
@@ -135,10 +139,9 @@ def _gates(axes: Axes, state: str, inputs: str) -> None:
         (5.95, "smoothen", "ε", "w", ""),
     ):
         colour = COLOURS[name]
-        # The letters are white on light and dark pages alike, because the gate's colour is the same on both.
         _box(axes, x, 3.65, "", colour, width=1.5, height=1.1, filled=True)
-        _text(axes, x, 3.85, symbol, size=15, colour="white", align="center")
-        _text(axes, x, 3.34, name, size=8, colour="white", align="center", weight="bold")
+        _text(axes, x, 3.85, symbol, size=15, colour=WHITE, align="center")
+        _text(axes, x, 3.34, name, size=8, colour=WHITE, align="center", weight="bold")
         _arrow(axes, (x, 2.38), (x, 3.1))
         _text(axes, x - 0.14, 2.74, weights, size=8, align="right")
         _text(axes, x + 0.14, 2.74, current, size=9, colour=colour, weight="bold")

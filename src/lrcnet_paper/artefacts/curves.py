@@ -1,4 +1,4 @@
-"""Drawings that several artefacts share: learning curves with their spread over seeds; paper and ours as dots."""
+"""Drawings that several artefacts share: learning curves with their spread over seeds; titles and legends."""
 
 from __future__ import annotations
 
@@ -44,8 +44,17 @@ def mean_curve(
     )
 
 
-def draw_curves(axes: Axes, groups: Sequence[Group], columns: Sequence[str], scale: float = 1.0) -> bool:
+def draw_curves(
+    axes: Axes, groups: Sequence[Group], columns: Sequence[str], scale: float = 1.0, *, minutes: bool = False
+) -> bool:
     """Draw one line per group, of the first column that it has, with a band from the worst to the best seed.
+
+    Args:
+        axes: the panel.
+        groups: one line each.
+        columns: names of columns, the preferred one first.
+        scale: factor of all values.
+        minutes: draw over the minutes of training instead of epochs or iterations.
 
     Returns:
         Whether there was anything to draw.
@@ -60,6 +69,8 @@ def draw_curves(axes: Axes, groups: Sequence[Group], columns: Sequence[str], sca
         label = f"{style.label}, {group.change.label()}" if group.change else style.label
         # A line through few points is hard to see, so they get markers.
         marker = style.marker if len(where) < 15 else ""
+        if minutes:
+            where = [x * group.seconds_per_epoch() / 60 for x in where]
         axes.plot(where, mean, color=style.colour, linestyle=style.dashes, marker=marker, markersize=4, label=label)
         if len(group.runs) > 1:
             axes.fill_between(where, low, high, color=style.colour, alpha=0.18, linewidth=0)
@@ -67,47 +78,26 @@ def draw_curves(axes: Axes, groups: Sequence[Group], columns: Sequence[str], sca
     return any_points
 
 
-def legend_below(figure: Figure, axes: Sequence[Axes]) -> None:
-    """Put one legend with every label below all panels, where it hides no curve."""
+def legend_below(figure: Figure, axes: Sequence[Axes], further: Sequence[Any] = ()) -> None:
+    """Put one legend with every label, and further handles, below all panels, where it hides no curve."""
     handles: dict[str, Any] = {}
     for panel in axes:
         for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
+    handles |= {handle.get_label(): handle for handle in further}
     if handles:
-        columns = min(len(handles), 6)
+        # About this many characters fit beside each other, with the marks of the legend.
+        columns = max(1, min(len(handles), int(12 * figure.get_figwidth() / (7 + max(map(len, handles))))))
         figure.legend(
             list(handles.values()), list(handles), loc="outside lower center", ncols=columns, handlelength=3.0
         )
 
 
 # Characters of a title that fit into an inch of a figure at the size of titles.
-_CHARACTERS_PER_INCH = 13.5
+_CHARACTERS_PER_INCH = 12.0
 
 
 def write_finding(figure: Figure, text: str) -> None:
     """Write the finding of a figure above its panels, broken into lines that fit its width."""
     width = int(_CHARACTERS_PER_INCH * figure.get_figwidth())
     figure.suptitle("\n".join(textwrap.wrap(text, width)), x=0.01, ha="left", fontsize=10.5, fontweight="bold")
-
-
-def draw_dots(axes: Axes, dots: Sequence[Dot]) -> None:
-    """Draw the paper (hollow) above ours (filled) with standard deviations, one row per model, the first on top."""
-    for row, dot in enumerate(dots):
-        style = palette.model_style(dot.model)
-        for estimate, offset, hollow in ((dot.paper, -0.14, True), (dot.ours, 0.14, False)):
-            if estimate is None:
-                continue
-            axes.errorbar(
-                estimate.mean,
-                row + offset,
-                xerr=estimate.std or 0.0,
-                color=palette.GREY if hollow else style.colour,
-                marker="o" if hollow else style.marker,
-                markerfacecolor=palette.PAPER if hollow else style.colour,
-                markersize=5.5,
-                capsize=2.5,
-                linewidth=1.3,
-            )
-    axes.set_yticks(range(len(dots)), [dot.label or palette.model_label(dot.model) for dot in dots])
-    axes.set_ylim(len(dots) - 0.5, -0.5)
-    axes.grid(False, axis="y")

@@ -171,7 +171,7 @@ def _draw_damping(sweeps: Mapping[str, Damping]) -> Any:
         legend_below(figure, [left])
         low, high = (getattr(torch.stack([s.elastance for s in sweeps.values()]), end)() for end in ("min", "max"))
         write_finding(
-            figure, f"The elastance scales the STC's slope by {float(low):.2g} to {float(high):.2g} (paper: 0 to 1)"
+            figure, f"The elastance scales the STC's slope by {float(low):.3f} to {float(high):.3f} (paper: 0 to 1)"
         )
     return figure
 

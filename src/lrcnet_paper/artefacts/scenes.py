@@ -10,11 +10,14 @@ from lrcnet.pages import palette
 from lrcnet.pages.content import Picture, Table
 from lrcnet_paper.artefacts import driving_runs as driving
 from lrcnet_paper.artefacts.artefact import MeasuringArtefact, Rendered
+from lrcnet_paper.artefacts.curves import write_finding
 from lrcnet_paper.artefacts.driving_runs import Model
 from lrcnet_paper.road_seeds import CLOSED_LOOP
 from lrcnet_paper.training.budgets import check_budget
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from lrcnet_paper.driving.world import World
     from lrcnet_paper.results.finished_run import FinishedRun
     from lrcnet_paper.training.result import Result
@@ -31,6 +34,8 @@ CLAIMED: Mapping[str, Any] = {
     "features": 64,
 }
 POLICY = Model("lrcu-s")
+# Colours on top of photographs: not the page's paper, which dark mode replaces, and not the colour of a model.
+CROP, EXPERT = "#fdfdfd", "#ffe14d"
 # The policy sees this many frames up to the moment that is shown, as in training.
 FRAMES_SEEN = 32
 
@@ -126,14 +131,14 @@ def _scenes(run: FinishedRun | None) -> Picture:
     top, left = lens.above, (lens.width - WIDTH) // 2
     measurement = None if run is None else run.analyses[NAME]
     with palette.figure_style():
-        figure = Figure(figsize=(7.2, 2.5), layout="constrained")
+        figure = Figure(figsize=(7.2, 2.9), layout="constrained")
         panels = figure.subplots(2, 3)
         for number, (axes, scene) in enumerate(zip(panels.flat, SCENES, strict=True)):
             world, _, action = _replay(scene)
             frame = Camera(world.road, world.appearance, lens).frames(world.state)[0]
             axes.imshow(frame.numpy(), interpolation="bicubic")
-            axes.plot(*_outline(top, left, HEIGHT, WIDTH), color="white", linewidth=1.0)
-            axes.plot(*_path(action, lens), color=palette.BLUE, linewidth=2.2, linestyle=(0, (2, 1)), label="expert")
+            axes.plot(*_outline(top, left, HEIGHT, WIDTH), color=CROP, linewidth=1.0, label="input of a policy")
+            axes.plot(*_path(action, lens), color=EXPERT, linewidth=2.2, linestyle=(0, (2, 1)), label="expert")
             if measurement is not None:
                 axes.plot(
                     *_path(measurement["predicted"][number], lens),
@@ -147,7 +152,13 @@ def _scenes(run: FinishedRun | None) -> Picture:
             axes.grid(visible=False)
             axes.spines[:].set_visible(False)
         handles, labels = panels.flat[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=2)
+        legend = figure.legend(handles, labels, loc="outside lower center", ncols=3)
+        # White and yellow lines are seen on the photographs, but not on a white page.
+        legend.get_frame().set(facecolor="#5c6b55", alpha=1.0)
+        legend.set_frame_on(True)
+        for text in legend.get_texts():
+            text.set_color(CROP)
+        write_finding(figure, _scenes_finding(measurement))
     provenance = (
         "no policy has been trained, so only the expert's path is drawn"
         if measurement is None or run is None
@@ -156,12 +167,21 @@ def _scenes(run: FinishedRun | None) -> Picture:
     )
     return Picture(
         "scenes",
-        "The project's own world. The white frame marks the input of a policy, 48 by 160 pixels; the lines are the "
-        f"paths of constant curvature that the expert and the policy steer at that moment, over 25 m ({provenance}).",
+        "The project's own world, summer and winter. The lines are the paths of constant curvature that the expert and "
+        "the policy steer at that moment, over 25 m.",
         "Six pictures of a road from a car's camera, three in summer and three in winter, with a white crop frame and "
         "two paths drawn onto the road.",
         figure,
+        details=f"{provenance[0].upper()}{provenance[1:]}.",
     )
+
+
+def _scenes_finding(measurement: Mapping[str, Any] | None) -> str:
+    if measurement is None:
+        return f"The expert's path in {len(SCENES)} scenes; no policy has been trained yet"
+    pairs = list(zip(measurement["predicted"], measurement["driver"], strict=True))
+    error = sum(abs(a - b) for a, b in pairs) / sum(abs(b) for _, b in pairs)
+    return f"In {len(pairs)} scenes the policy's curvature differs from the expert's by {100 * error:.0f} % on average"
 
 
 def _outline(top: int, left: int, height: int, width: int) -> tuple[list[float], list[float]]:
@@ -200,59 +220,86 @@ def _head_table() -> Table:
     return Table("head", "The convolutional head", ("layer", "paper", "ours", "max pooling after it"), rows)
 
 
+# Radius of the recurrent layer in the diagram, in pixels of the frame.
+RADIUS = 22.0
+
+
+def head_shapes() -> list[tuple[int, int, int]]:
+    """Return filters, rows and columns after each convolution and its pooling, as the head computes them."""
+    import torch
+    from torch import nn
+
+    from lrcnet_paper.models.policy import ConvHead
+
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        values, shapes = torch.zeros(1, 3, *CLAIMED["picture"]), []
+        for layer in ConvHead().layers:
+            if isinstance(layer, nn.Flatten):
+                break
+            values = layer(values)
+            if isinstance(layer, nn.Conv2d):
+                shapes.append(tuple(values.shape[1:]))
+            shapes[-1] = tuple(values.shape[1:])
+    return shapes
+
+
 def _diagram() -> Picture:
     from matplotlib.figure import Figure
-    from matplotlib.patches import FancyBboxPatch
+    from matplotlib.patches import Circle
 
-    boxes = (
-        ("camera", "48 x 160\nRGB, normalised", palette.GREY),
-        ("conv head", "24, 36, 48, 64, 64\nfilters, ReLU,\nmax pooling", palette.BLUE),
-        ("features", "64", palette.BLUE),
-        ("recurrent layer", "LSTM 23, GRU 28,\nMGU 38 or\nLRCU 19 units", palette.VERMILION),
-        ("linear output", "curvature\n(1/m)", palette.GREEN),
-    )
+    rows, columns = CLAIMED["picture"]
+    gap = 16.0
     with palette.figure_style():
-        figure = Figure(figsize=(7.2, 1.9))
-        axes = figure.add_axes((0.005, 0.02, 0.99, 0.96))
-        axes.set(xlim=(0, 15.2), ylim=(0, 3.6))
+        figure = Figure(figsize=(7.6, 1.75), layout="constrained")
+        axes = figure.subplots()
         axes.axis("off")
-        for position, (name, description, colour) in enumerate(boxes):
-            left = 0.15 + position * 3.05
-            axes.add_patch(
-                FancyBboxPatch(
-                    (left, 0.75),
-                    2.45,
-                    2.1,
-                    boxstyle="round,pad=0.04,rounding_size=0.15",
-                    fill=False,
-                    edgecolor=colour,
-                    linewidth=1.6,
-                )
-            )
-            axes.text(left + 1.225, 3.1, name, ha="center", va="bottom", weight="bold")
-            axes.text(left + 1.225, 1.8, description, ha="center", va="center", fontsize=8)
-            if position:
-                axes.annotate(
-                    "",
-                    (left - 0.06, 1.8),
-                    (left - 0.52, 1.8),
-                    arrowprops={"arrowstyle": "-|>", "color": palette.INK, "shrinkA": 0, "shrinkB": 0},
-                )
-        right = 0.15 + 3 * 3.05
+        world, _, _ = _replay(SCENES[0])
+        axes.imshow(world.frames()[0].numpy(), extent=(0, columns, -rows / 2, rows / 2), interpolation="nearest")
+        _label_part(axes, columns / 2, f"camera\n{rows} x {columns} RGB")
+        left = columns + gap
+        for number, (filters, height, width) in enumerate(head_shapes(), 1):
+            _draw_maps(axes, left, height, width)
+            name = f"conv {number}\n{filters} maps\n{height} x {width}"
+            _label_part(axes, left + width / 2, name, small=width < 30)
+            left += max(width, 28.0) + gap
+        axes.plot([left, left], [-32, 32], color=palette.INK, linewidth=3)
+        _label_part(axes, left, f"features\n{CLAIMED['features']}")
+        centre = left + 54
+        axes.add_patch(Circle((centre, 0), RADIUS, fill=False, edgecolor=palette.INK, linewidth=1.4))
         axes.annotate(
-            "",
-            (right + 0.5, 0.7),
-            (right + 1.95, 0.7),
-            arrowprops={"arrowstyle": "-|>", "color": palette.VERMILION, "connectionstyle": "arc3,rad=-0.55"},
-        )
-        axes.text(right + 1.225, 0.02, "state", ha="center", va="bottom", fontsize=8)
+            "", (centre - 9, RADIUS - 2.5), (centre + 9, RADIUS - 2.5),
+            arrowprops={"arrowstyle": "-|>", "color": palette.INK, "connectionstyle": "arc3,rad=1.4"},
+        )  # fmt: skip
+        axes.text(centre + 13, RADIUS + 6, "state", fontsize=7)
+        axes.text(centre, 0, "recurrent\nlayer", ha="center", va="center", fontsize=7)
+        _label_part(axes, centre, "LSTM 23, GRU 28,\nMGU 38 or\nLRCU 19 units")
+        for start, end in ((left + 4, centre - RADIUS - 1), (centre + RADIUS + 1, centre + RADIUS + 22)):
+            axes.annotate("", (end, 0), (start, 0), arrowprops={"arrowstyle": "-|>", "color": palette.INK})
+        axes.text(centre + RADIUS + 24, 0, "curvature\n(1/m)", va="center", fontsize=7)
+        axes.set(xlim=(-2, centre + RADIUS + 66), ylim=(-66, 42))
+        axes.set_aspect("equal")
+        write_finding(figure, f"A policy reduces {rows * columns:,} pixels to {CLAIMED['features']} features per frame")
     return Picture(
         "policy",
-        "The policy: the head sees one frame at a time, the recurrent layer keeps a state, and the output is the "
-        "curvature to steer.",
-        "Boxes from left to right: camera, conv head, features, recurrent layer with a loop for its state, output.",
+        "The policy. Frame and feature maps are drawn to one scale; a convolution includes its pooling. The head sees "
+        "one frame at a time, the recurrent layer keeps a state, and a linear output gives the curvature to steer.",
+        "From left to right: a camera frame of a road, five stacks of ever smaller feature maps, a bar of 64 features, "
+        "the recurrent layer with a loop for its state, and the curvature.",
         figure,
     )
+
+
+def _label_part(axes: Axes, x: float, text: str, *, small: bool = False) -> None:
+    axes.text(x, -36, text, ha="center", va="top", fontsize=6.5 if small else 7.5)
+
+
+def _draw_maps(axes: Axes, left: float, height: int, width: int) -> None:
+    """Draw three of a layer's feature maps behind each other, to the scale of the frame."""
+    from matplotlib.patches import Rectangle
+
+    for depth in (2, 1, 0):
+        corner = (left + 2.0 * depth, -height / 2 + 2.0 * depth)
+        axes.add_patch(Rectangle(corner, width, height, facecolor=palette.PAPER, edgecolor=palette.INK, linewidth=0.9))
 
 
 ARTEFACT = MeasuringArtefact(title=TITLE, claimed=CLAIMED, runs=runs, render=render, wants=wants, analyse=analyse)

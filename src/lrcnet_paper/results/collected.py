@@ -17,14 +17,16 @@ from lrcnet_paper.training.budgets import CUSTOM
 from lrcnet_paper.training.old_results import is_old_result
 from lrcnet_paper.training.result import Result
 
-# A picture a few hundred pixels wide shows no more points of a curve or a trajectory than this.
+# A picture a few hundred pixels wide shows no more points of a curve than this. A trajectory winds, so it keeps all of
+# its points, to four digits.
 KEPT_POINTS = 250
+TRAJECTORY_DIGITS = 4
 # Fields of a collected file that are not fields of the result.
 MEASURED = ("history", "prediction", "analyses")
 
 
 def collect(runs: Iterable[FinishedRun], folder: str | os.PathLike[str]) -> list[Path]:
-    """Write one small JSON file per run: the result, the thinned learning curves, the thinned trajectory.
+    """Write one small JSON file per run: the result, the thinned learning curves, the trajectory.
 
     The file of a run that was continued replaces the file of the same run after fewer epochs.
 
@@ -71,7 +73,7 @@ def _has_result(content: Mapping[str, Any]) -> bool:
 def _content(run: FinishedRun) -> dict[str, Any]:
     content = run.result.as_dict()
     content["history"] = {name: _round_floats(values) for name, values in _thin(run.history).items()}
-    content["prediction"] = {name: _round_floats(values) for name, values in _thin(run.prediction).items()}
+    content["prediction"] = {name: _round_floats(v, TRAJECTORY_DIGITS) for name, v in run.prediction.items()}
     if run.analyses:
         content["analyses"] = _round_floats(run.analyses)
     return content
@@ -89,14 +91,14 @@ def _thin(columns: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _round_floats(values: Any) -> Any:
-    """Round every number to six digits: more than a picture or a table shows, and the file is a third as large."""
+def _round_floats(values: Any, digits: int = 6) -> Any:
+    """Round every number: six digits are more than a table shows, and the file is a third as large."""
     if isinstance(values, Mapping):
-        return {name: _round_floats(value) for name, value in values.items()}
+        return {name: _round_floats(value, digits) for name, value in values.items()}
     if isinstance(values, list | tuple):
-        return [_round_floats(value) for value in values]
+        return [_round_floats(value, digits) for value in values]
     if isinstance(values, float):
-        return float(f"{values:.6g}") if math.isfinite(values) else None
+        return float(f"{values:.{digits}g}") if math.isfinite(values) else None
     return values
 
 

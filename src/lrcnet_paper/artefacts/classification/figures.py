@@ -1,4 +1,4 @@
-"""Figures of the classification artefact: the paper's accuracies beside ours, learning curves, learning rates."""
+"""Figures of the classification artefact: differences to the paper's accuracies, learning curves, learning rates."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from lrcnet_paper.artefacts import curves
 from lrcnet_paper.artefacts.classification.claims import accuracy
 from lrcnet_paper.artefacts.classification.rates import RateTrial
 from lrcnet_paper.artefacts.curves import Dot
+from lrcnet_paper.results.estimate import Estimate
 from lrcnet_paper.results.groups import Group
 
 if TYPE_CHECKING:
@@ -17,84 +18,142 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def draw_accuracies(panels: Mapping[str, Sequence[Dot]]) -> Figure:
-    """Draw one panel per task and variant, two in a row."""
+def draw_accuracies(panels: Mapping[str, Sequence[Dot]], finding: str) -> Figure:
+    """Draw our accuracies minus the paper's, one row per model, all tasks and variants on one axis."""
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
 
-    rows = -(-len(panels) // 2)
+    rows = sum(len(dots) + 1 for dots in panels.values())
     with palette.figure_style():
-        figure = Figure(figsize=(7.2, 0.5 + 2.3 * rows), layout="constrained")
-        grid = figure.subplots(rows, 2, squeeze=False).ravel()
-        for axes, (title, dots) in zip(grid, panels.items(), strict=False):
-            curves.draw_dots(axes, dots)
-            axes.set(title=title, xlabel="test accuracy (%)")
-        for axes in grid[len(panels) :]:
-            axes.axis("off")
-        hollow = Line2D([], [], color=palette.GREY, marker="o", markerfacecolor=palette.PAPER, linestyle="none")
-        filled = Line2D([], [], color=palette.INK, marker="s", linestyle="none")
-        figure.legend([hollow, filled], ["paper", "ours"], loc="outside lower center", ncols=2)
+        figure = Figure(figsize=(7.2, 0.19 * rows + 1.6), layout="constrained")
+        axes = figure.subplots()
+        axes.axvline(0.0, color=palette.INK, linewidth=1.0)
+        labels: list[str] = []
+        for title, dots in panels.items():
+            axes.annotate(
+                title, (0.0, len(labels)), xycoords=("axes fraction", "data"), xytext=(4, 0),
+                textcoords="offset points", va="center", fontsize=8, fontweight="bold",
+            )  # fmt: skip
+            labels.append("")
+            for dot in dots:
+                _draw_difference(axes, dot, len(labels))
+                labels.append(dot.label)
+        axes.set_yticks(range(len(labels)), labels, fontsize=8)
+        axes.tick_params(axis="y", length=0)
+        axes.set(xlabel="ours minus the paper's test accuracy (points)", ylim=(len(labels) - 0.4, -0.8))
+        axes.grid(False, axis="y")
+        marks = [
+            Patch(color=palette.GREY, alpha=0.35, label="paper ± over seeds"),
+            Line2D([], [], color=palette.INK, marker="s", linestyle="-", label="ours ± over seeds"),
+        ]
+        figure.legend(handles=marks, loc="outside lower center", ncols=2)
+        curves.write_finding(figure, finding)
     return figure
 
 
-def draw_learning_curves(groups: Sequence[Group], split: str) -> Figure:
-    """Draw the training loss, and the accuracy on the split that is measured after each epoch."""
+def _draw_difference(axes: Axes, dot: Dot, row: int) -> None:
+    """Draw one model: the paper's spread about 0, and our difference with its own."""
+    if dot.paper is None or dot.ours is None:
+        return
+    style = palette.model_style(dot.model)
+    spread = dot.paper.std or 0.0
+    axes.barh(row, 2 * spread, left=-spread, height=0.8, color=palette.GREY, alpha=0.35)
+    axes.errorbar(
+        dot.ours.mean - dot.paper.mean,
+        row,
+        xerr=dot.ours.std or 0.0,
+        color=style.colour,
+        marker=style.marker,
+        markersize=5,
+        capsize=2.5,
+        linewidth=1.3,
+    )
+
+
+def draw_learning_curves(groups: Sequence[Group], split: str, paper: Mapping[str, Estimate], finding: str) -> Figure:
+    """Draw the training loss, and the accuracy on the measured split over epochs and over the time of training."""
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
     from matplotlib.ticker import MaxNLocator
 
     with palette.figure_style():
-        figure = Figure(figsize=(7.2, 3.3), layout="constrained")
-        left, right = figure.subplots(1, 2)
+        figure = Figure(figsize=(7.6, 3.6), layout="constrained")
+        left, middle, right = figure.subplots(1, 3)
+        column = (f"{split}_accuracy",)
         curves.draw_curves(left, groups, ("train_loss",))
-        curves.draw_curves(right, groups, (f"{split}_accuracy",), 100.0)
+        curves.draw_curves(middle, groups, column, 100.0)
+        curves.draw_curves(right, groups, column, 100.0, minutes=True)
         left.set(title="Training loss", xlabel="epoch", ylabel="cross-entropy (nats)")
-        right.set(title=f"{split.capitalize()} accuracy", xlabel="epoch", ylabel="accuracy (%)")
-        for axes in (left, right):
+        middle.set(title=f"{split.capitalize()} accuracy", xlabel="epoch", ylabel="accuracy (%)")
+        right.set(title="The same over time", xlabel="training time (min)")
+        right.sharey(middle)
+        right.tick_params(labelleft=False)
+        for axes in (left, middle):
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        curves.legend_below(figure, [left])
+        last = max((group.epochs for group in groups), default=1)
+        for model in dict.fromkeys(group.model for group in groups if group.model in paper):
+            middle.plot(
+                last, paper[model].mean, "D", markerfacecolor=palette.PAPER, clip_on=False, markersize=5,
+                markeredgecolor=palette.model_style(model).colour,
+            )  # fmt: skip
+        diamond = Line2D([], [], marker="D", markerfacecolor=palette.PAPER, markeredgecolor=palette.INK, markersize=5,
+                         linestyle="none", label="paper, at the end of its training")  # fmt: skip
+        curves.legend_below(figure, [left], [diamond])
+        curves.write_finding(figure, finding)
     return figure
 
 
-def draw_rates(trials: Sequence[RateTrial]) -> Figure:
+# The rate of the protocol, at which the paper's accuracies are drawn.
+PAPERS_RATE = 1e-3
+
+
+def draw_rates(trials: Sequence[RateTrial], paper: Mapping[str, Estimate], finding: str) -> Figure:
     """Draw accuracy over the learning rate, one panel per variant; a ring marks the rate that the search picks."""
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
     variants = list(dict.fromkeys(trial.variant for trial in trials))
     models = list(dict.fromkeys(trial.model for trial in trials))
     with palette.figure_style():
-        figure = Figure(figsize=(3.6 * max(2, len(variants)), 3.4), layout="constrained")
+        figure = Figure(figsize=(3.6 * max(2, len(variants)), 3.9), layout="constrained")
         grid = figure.subplots(1, len(variants), squeeze=False).ravel()
         for axes, variant in zip(grid, variants, strict=True):
             axes.set_xscale("log")
-            for position, model in enumerate(models):
-                _draw_rate_line(axes, [t for t in trials if (t.variant, t.model) == (variant, model)], position)
+            for model in models:
+                _draw_rate_line(axes, [t for t in trials if (t.variant, t.model) == (variant, model)], paper)
             ticks = sorted({trial.rate for trial in trials if trial.faithful is not None})
             axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
             axes.minorticks_off()
             axes.set(title=variant, xlabel="learning rate", ylabel="test accuracy (%)")
-        curves.legend_below(figure, list(grid))
+        diamond = Line2D([], [], marker="D", markerfacecolor=palette.PAPER, markeredgecolor=palette.INK, markersize=5,
+                         linestyle="none", label="paper")  # fmt: skip
+        curves.legend_below(figure, list(grid), [diamond])
+        curves.write_finding(figure, finding)
     return figure
 
 
-def _draw_rate_line(axes: Axes, trials: Sequence[RateTrial], position: int) -> None:
+def _draw_rate_line(axes: Axes, trials: Sequence[RateTrial], paper: Mapping[str, Estimate]) -> None:
     points = [(t, number) for t in trials if (number := accuracy(t.faithful)) is not None]
     if not points:
         return
-    style = palette.model_style(points[0][0].model)
-    # Shift the models sideways, so that their error bars at one rate do not hide each other.
-    where = [trial.rate * 1.2 ** (position - 2) for trial, _ in points]
-    axes.errorbar(
-        where,
-        [number.mean for _, number in points],
-        yerr=[number.std or 0.0 for _, number in points],
-        color=style.colour,
-        linestyle=style.dashes,
-        marker=style.marker,
-        markersize=5,
-        capsize=2,
-        label=style.label,
+    model = points[0][0].model
+    style = palette.model_style(model)
+    rates, means = [trial.rate for trial, _ in points], [number.mean for _, number in points]
+    spreads = [number.std or 0.0 for _, number in points]
+    axes.plot(
+        rates, means, color=style.colour, linestyle=style.dashes, marker=style.marker, markersize=5, label=style.label
     )
-    picked = [(x, number.mean) for x, (trial, number) in zip(where, points, strict=True) if trial.picked]
+    # Five error bars at one rate would hide each other; bands do not.
+    axes.fill_between(
+        rates,
+        [m - spread for m, spread in zip(means, spreads, strict=True)],
+        [m + spread for m, spread in zip(means, spreads, strict=True)],
+        color=style.colour,
+        alpha=0.15,
+        linewidth=0,
+    )
+    picked = [(trial.rate, number.mean) for trial, number in points if trial.picked]
     axes.plot(
         [x for x, _ in picked],
         [y for _, y in picked],
@@ -103,4 +162,10 @@ def _draw_rate_line(axes: Axes, trials: Sequence[RateTrial], position: int) -> N
         markersize=9.5,
         markerfacecolor="none",
         markeredgecolor=palette.INK,
+        label="picked by validation loss",
     )
+    if model in paper:
+        axes.plot(
+            PAPERS_RATE, paper[model].mean, "D", markerfacecolor=palette.PAPER, markeredgecolor=style.colour,
+            markersize=5,
+        )  # fmt: skip

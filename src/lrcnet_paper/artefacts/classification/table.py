@@ -11,6 +11,7 @@ from lrcnet_paper import tasks
 from lrcnet_paper.artefacts.artefact import Artefact, Rendered
 from lrcnet_paper.artefacts.classification.claims import (
     CLAIMED,
+    PRIMARY,
     accuracy,
     judge_task,
     primary_variant,
@@ -200,7 +201,7 @@ def _accuracy_pictures(panels: Mapping[tuple[str, str], Sequence[Group]]) -> lis
                 g.model,
                 CLAIMED["accuracy"][task].get(g.model),
                 accuracy(g),
-                f"{palette.model_label(g.model)}, {g.epochs} ep.",
+                f"{palette.model_label(g.model)}, {g.epochs} of {protocol_epochs(g)} epochs",
             )
             for g in groups
         ]
@@ -211,24 +212,47 @@ def _accuracy_pictures(panels: Mapping[tuple[str, str], Sequence[Group]]) -> lis
         return []
     picture = Picture(
         "accuracy",
-        "Test accuracy, mean ± standard deviation over seeds: the paper (hollow, grey) and ours (filled). Ours may be "
-        "on other data or for fewer epochs (ep.), as labelled.",
-        "One panel per task and variant; one line per model with two dots, the paper's accuracy and ours. The table "
-        "has the same numbers.",
-        draw_accuracies(dots),
+        "Difference of our test accuracy to the paper's, mean ± standard deviation over seeds. Ours may be on other "
+        "data or for fewer epochs, as labelled.",
+        "One row per task, variant and model: our accuracy minus the paper's as a mark, the paper's spread as a bar "
+        "about 0. The table has the same numbers.",
+        draw_accuracies(dots, _accuracy_finding(panels)),
     )
     return [picture]
+
+
+def _accuracy_finding(panels: Mapping[tuple[str, str], Sequence[Group]]) -> str:
+    """Count the models that agree with the paper's accuracy after its full training, within both deviations."""
+    own = [g for (task, variant), groups in panels.items() if variant in PRIMARY[task] for g in groups]
+    whole = [g for g in own if g.epochs >= protocol_epochs(g) and accuracy(g)]
+    claimed = {(task, model): e for task, models in CLAIMED["accuracy"].items() for model, e in models.items()}
+    near = 0
+    compared = [g for g in whole if (g.task, g.model) in claimed]
+    for group in compared:
+        ours, paper = accuracy(group), claimed[group.task, group.model]
+        assert ours is not None, "groups without an accuracy are left out"
+        near += abs(ours.mean - paper.mean) <= (ours.std or 0.0) + (paper.std or 0.0)
+    if not compared:
+        return "No model has been trained for the paper's number of epochs yet"
+    return f"{near} of {len(compared)} fully trained models agree with the paper within the standard deviations of both"
 
 
 def _rate_picture(rates: Sequence[RateTrial]) -> Picture:
     return Picture(
         "rates",
-        "Person activity by learning rate, mean ± standard deviation over seeds; the models are drawn side by side at "
-        "each rate. A ring marks the rate that a search by validation loss picks for a model.",
+        "Person activity by learning rate, mean over seeds; bands reach one standard deviation to each side.",
         "One panel per variant: test accuracy over the learning rate on a logarithmic axis, one line per model. The "
         "table has the same numbers.",
-        draw_rates(rates),
+        draw_rates(rates, CLAIMED["accuracy"]["person"], _rate_finding(rates)),
     )
+
+
+def _rate_finding(rates: Sequence[RateTrial]) -> str:
+    picked = [trial.rate for trial in rates if trial.picked]
+    if not picked:
+        return "No search over the three rates is complete yet"
+    most = max(sorted(set(picked)), key=picked.count)
+    return f"A search by validation loss picks a rate of {most:g} for {picked.count(most)} of {len(picked)} models"
 
 
 def _learning_curves(task: str, variant: str, groups: Sequence[Group]) -> Picture:
@@ -237,9 +261,22 @@ def _learning_curves(task: str, variant: str, groups: Sequence[Group]) -> Pictur
         f"learning-curves-{task}-{variant}",
         f"{TITLES[task]}, {variant}: training loss and {measured} accuracy, mean over seeds; the band reaches from the "
         "worst to the best seed.",
-        f"Two panels over epochs: training loss, which falls, and {measured} accuracy in percent, which rises, one "
-        "line per model.",
-        draw_learning_curves(groups, measured),
+        f"Three panels, one line per model: training loss over epochs, which falls; {measured} accuracy in percent "
+        "over epochs and over minutes, which rises.",
+        draw_learning_curves(groups, measured, CLAIMED["accuracy"][task], _curves_finding(groups, task, variant)),
+    )
+
+
+def _curves_finding(groups: Sequence[Group], task: str, variant: str) -> str:
+    accuracies = {g.model: a.mean for g in groups if (a := accuracy(g)) is not None and g.model in MODELS}
+    if not accuracies:
+        return f"{TITLES[task]}, {variant}: no accuracy yet"
+    best = max(accuracies, key=lambda model: accuracies[model])
+    lengths = sorted({group.epochs for group in groups})
+    after = f"{lengths[0]} epochs" if len(lengths) == 1 else f"{lengths[0]} to {lengths[-1]} epochs"
+    return (
+        f"{TITLES[task]}, {variant}: {palette.model_label(best)} has the best test accuracy after {after}, "
+        f"{accuracies[best]:.1f} %"
     )
 
 

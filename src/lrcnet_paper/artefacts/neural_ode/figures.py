@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 Groups = Mapping[tuple[str, Row], Group]
 RollOuts = Mapping[tuple[str, Row], "FinishedRun | None"]
 DRAWN = (LRC_S, ADAPTIVE)
+METRIC = "mean_absolute_error"
 
 
 def draw_pictures(groups: Groups) -> tuple[list[Picture], list[str]]:
@@ -34,20 +35,21 @@ def draw_pictures(groups: Groups) -> tuple[list[Picture], list[str]]:
             f"seed {', '.join(map(str, seeds))}, after {', '.join(map(str, lengths))} iterations, each model by its "
             "own solver"
         )
+        finding = _finding(roll_outs)
         pictures += [
             Picture(
                 "phase-portraits",
-                "Phase portraits of the six systems: truth, and roll-outs from the initial state alone "
-                f"({provenance}).",
+                f"Phase portraits of the six systems, rolled out from the initial state alone ({provenance}). "
+                "Legends give the solver and the mean absolute error; the paper's errors are means over seeds.",
                 "Six panels of y over x. In each, the true orbit as a wide pale line, and on it the orbits of LRC-S "
                 "and of the Neural ODE.",
-                draw_phase_portraits(roll_outs),
+                draw_phase_portraits(roll_outs, finding),
             ),
             Picture(
                 "trajectories",
                 f"The same roll-outs over time ({provenance}): x above, y below.",
                 "Twelve panels of x and y over time, two for each system: truth, LRC-S and Neural ODE.",
-                draw_trajectories(roll_outs),
+                draw_trajectories(roll_outs, finding),
             ),
         ]
     else:
@@ -57,9 +59,9 @@ def draw_pictures(groups: Groups) -> tuple[list[Picture], list[str]]:
             Picture(
                 "learning-curves",
                 "Test error by each model's own solver during training: mean over seeds; the band reaches from the "
-                "best to the worst seed; the dotted line is the paper's LRC.",
+                "best to the worst seed.",
                 "Six panels of test error over iterations on a logarithmic axis, for LRC-S, LRC-A and Neural ODE.",
-                draw_curves(groups, {system: row["lrc"].mean for system, row in CLAIMED["test loss"].items()}),
+                draw_curves(groups),
             )
         )
     else:
@@ -67,34 +69,70 @@ def draw_pictures(groups: Groups) -> tuple[list[Picture], list[str]]:
     return pictures, skipped
 
 
-def draw_phase_portraits(roll_outs: RollOuts) -> Figure:
-    """Draw y over x, two systems in a row."""
+def _finding(roll_outs: RollOuts) -> str:
+    """Count the systems on which the drawn LRC-S is closer to the truth than the Neural ODE."""
+    pairs = [(roll_outs.get((name, LRC_S)), roll_outs.get((name, ADAPTIVE))) for name in SYSTEMS]
+    errors = [(_error(a), _error(b)) for a, b in pairs if a is not None and b is not None]
+    ahead = sum(a < b for a, b in errors)
+    claimed = sum(row["lrc"].mean < row["neural-ode"].mean for row in CLAIMED["test loss"].values())
+    return (
+        f"LRC-S is closer to the truth than the Neural ODE on {ahead} of {len(errors)} systems (paper: {claimed} of "
+        f"{len(CLAIMED['test loss'])})"
+    )
+
+
+def _error(run: FinishedRun) -> float:
+    return run.result.metrics[METRIC]
+
+
+def _label(name: str, row: Row, run: FinishedRun) -> str:
+    """Return the legend of a roll-out: model, solver, its error and the paper's."""
+    claimed = CLAIMED["test loss"][name]["lrc" if row == LRC_S else "neural-ode"]
+    return f"{row.label}: {_error(run):.2g} (paper {claimed.mean:g})"
+
+
+def draw_phase_portraits(roll_outs: RollOuts, finding: str) -> Figure:
+    """Draw y over x at one scale for both, two systems in a row."""
     from matplotlib.figure import Figure
 
     with palette.figure_style():
-        figure = Figure(figsize=(7.2, 9.6), layout=_layout())
+        figure = Figure(figsize=(7.2, 11.0), layout=_layout())
         panels = figure.subplots(3, 2).ravel()
         for axes, (name, system) in zip(panels, SYSTEMS.items(), strict=True):
             truth = trajectory(name)[1]
-            axes.plot(*truth.T.numpy(), color=palette.GREY, alpha=0.45, linewidth=5, label="truth")
-            axes.plot(*system.y0, marker="o", color=palette.INK, markersize=5, linestyle="none", label="initial state")
+            axes.plot(*truth.T.numpy(), color=palette.GREY, alpha=0.45, linewidth=5)
+            axes.plot(*system.y0, marker="o", color=palette.INK, markersize=5, linestyle="none")
             for row in DRAWN:
-                states = _states(roll_outs.get((name, row)))
-                if states:
+                run = roll_outs.get((name, row))
+                states = _states(run)
+                if run is not None and states:
                     style = palette.model_style(row.model)
-                    axes.plot(*states, color=style.colour, linestyle=style.dashes, label=style.label)
+                    label = _label(name, row, run)
+                    axes.plot(*states, color=style.colour, linestyle=style.dashes, linewidth=1.3, label=label)
             axes.set(title=system.title, xlabel="x (no unit)", ylabel="y (no unit)")
             _set_limits(axes, truth)
-        curves.legend_below(figure, list(panels))
+            axes.set_aspect("equal", adjustable="datalim")
+            axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), fontsize=7.5, handlelength=2.6)
+        _add_common_legend(figure)
+        curves.write_finding(figure, finding)
     return figure
 
 
-def draw_trajectories(roll_outs: RollOuts) -> Figure:
+def _add_common_legend(figure: Figure) -> None:
+    """Explain the marks that all panels share."""
+    from matplotlib.lines import Line2D
+
+    truth = Line2D([], [], color=palette.GREY, alpha=0.45, linewidth=5, label="truth")
+    start = Line2D([], [], color=palette.INK, marker="o", markersize=5, linestyle="none", label="initial state")
+    figure.legend(handles=[truth, start], loc="outside lower center", ncols=2)
+
+
+def draw_trajectories(roll_outs: RollOuts, finding: str) -> Figure:
     """Draw x and y over time, two systems in a row."""
     from matplotlib.figure import Figure
 
     with palette.figure_style():
-        figure = Figure(figsize=(7.2, 10.4), layout=_layout())
+        figure = Figure(figsize=(7.2, 10.8), layout=_layout())
         panels = figure.subplots(6, 2)
         for index, (name, system) in enumerate(SYSTEMS.items()):
             times, truth = trajectory(name)
@@ -119,23 +157,38 @@ def draw_trajectories(roll_outs: RollOuts) -> Figure:
                 else:
                     axes.set_xlabel("time t (no unit)")
         curves.legend_below(figure, list(panels.ravel()))
+        curves.write_finding(figure, finding)
     return figure
 
 
-def draw_curves(groups: Groups, paper: Mapping[str, float]) -> Figure:
-    """Draw the test error over iterations, two systems in a row, with the paper's number for LRC as a line."""
+def draw_curves(groups: Groups) -> Figure:
+    """Draw the test error over iterations, two systems in a row, with the paper's numbers as lines."""
     from matplotlib.figure import Figure
 
     with palette.figure_style():
-        figure = Figure(figsize=(7.2, 8.4), layout=_layout())
+        figure = Figure(figsize=(7.2, 8.8), layout=_layout())
         panels = figure.subplots(3, 2).ravel()
         for axes, (name, system) in zip(panels, SYSTEMS.items(), strict=True):
             members = [groups[name, row] for row in (LRC_S, LRC_A, ADAPTIVE) if (name, row) in groups]
             curves.draw_curves(axes, members, ("test_mean_absolute_error",))
-            axes.axhline(paper[name], color=palette.INK, linestyle=(0, (1, 2)), linewidth=1.2, label="paper, LRC")
+            for row, key in ((LRC_S, "lrc"), (ADAPTIVE, "neural-ode")):
+                style = palette.model_style(row.model)
+                axes.axhline(
+                    CLAIMED["test loss"][name][key].mean, color=style.colour, linestyle=(0, (1, 3)), linewidth=1.2,
+                    label=f"paper, {'LRC' if row == LRC_S else style.label}",
+                )  # fmt: skip
             axes.set(title=system.title, xlabel="iteration", ylabel="mean absolute error", yscale="log")
         curves.legend_below(figure, list(panels))
+        curves.write_finding(figure, _curves_finding(groups))
     return figure
+
+
+def _curves_finding(groups: Groups) -> str:
+    """Count the systems on which LRC-S ends below the paper's error."""
+    ends = {name: groups[name, LRC_S].metric(METRIC) for name in SYSTEMS if (name, LRC_S) in groups}
+    known = {name: end.mean for name, end in ends.items() if end is not None}
+    below = sum(mean <= CLAIMED["test loss"][name]["lrc"].mean for name, mean in known.items())
+    return f"LRC-S ends at or below the paper's error on {below} of {len(known)} systems"
 
 
 def _layout() -> Any:

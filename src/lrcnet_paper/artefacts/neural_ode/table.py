@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lrcnet.pages.content import Cell, Table
 from lrcnet_paper.artefacts.artefact import Artefact, Claim, Rendered
-from lrcnet_paper.artefacts.neural_ode.figures import draw_pictures
+from lrcnet_paper.artefacts.neural_ode.figures import METRIC, draw_pictures
 from lrcnet_paper.artefacts.neural_ode.rows import ADAPTIVE, BY_EULER, CLAIMED, LRC_S, ROWS, Row
 from lrcnet_paper.results.estimate import Estimate
 from lrcnet_paper.results.groups import Group, group_runs
@@ -33,7 +33,6 @@ DIFFERENCES = (
 
 
 TASK = "neural-ode"
-METRIC = "mean_absolute_error"
 MARKS = SHOWN_AT
 JUDGED = 2000
 ITERATIONS = {"smoke": 4, "quick": 1000, "paper": 4000}
