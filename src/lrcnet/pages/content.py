@@ -57,7 +57,7 @@ class RichCell:
 
     def to_html(self) -> str:
         """Return the cell as HTML."""
-        return escape(self.to_text())
+        return escape(minus_signs(self.to_text()))
 
     def to_csv(self) -> tuple[object, ...]:
         """Return the cell's CSV value, followed by one value for each of `csv_names`."""

@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 
 from lrcnet.pages import figures, tables
-from lrcnet.pages.content import Picture, Section, Table
+from lrcnet.pages.content import Picture, Section, Table, minus_signs
 from lrcnet.pages.style_sheet import style_sheet
 
 
@@ -41,15 +41,31 @@ def contents(links: Sequence[tuple[str, str]]) -> str:
 
 
 def section_html(section: Section) -> str:
-    """Return a section with its heading and its blocks."""
-    blocks = "".join(_block(section.name, block) for block in section.blocks)
-    return f'<section id="{section.name}"><h2>{escape(section.title)}</h2>{blocks}</section>'
+    """Return a section with its heading, which links to itself, and its blocks."""
+    blocks = "".join(block_html(section.name, block) for block in section.blocks)
+    return f'<section id="{section.name}">{heading_html(section.name, section.title)}{blocks}</section>'
 
 
-def _block(section: str, block: Table | Picture | str) -> str:
+def heading_html(name: str, title: str) -> str:
+    """Return the heading of a section with a link to it, which readers can copy."""
+    anchor = f'<a class="anchor" href="#{name}" aria-label="Link to this section">#</a>'
+    return f"<h2>{escape(title)} {anchor}</h2>"
+
+
+def block_html(section: str, block: Table | Picture | str) -> str:
+    """Return a table, a picture or a note of a section."""
     if isinstance(block, Table):
         return tables.to_html(block)
     if isinstance(block, Picture):
         svg = figures.inline(block, f"{section}-{block.name}")
-        return f"<figure>{svg}<figcaption>{escape(block.caption)}</figcaption></figure>"
-    return f'<p class="note">{escape(block)}</p>'
+        more = fold("Details", f"<p>{escape(block.details)}</p>") if block.details else ""
+        return (
+            f'<figure id="{section}-{block.name}">{svg}<figcaption>{escape(minus_signs(block.caption))}{more}'
+            "</figcaption></figure>"
+        )
+    return f'<p class="note">{escape(minus_signs(block))}</p>'
+
+
+def fold(summary: str, body: str, *, is_open: bool = False) -> str:
+    """Return a part of a page that opens on a click."""
+    return f"<details{' open' if is_open else ''}><summary>{escape(summary)}</summary>{body}</details>"

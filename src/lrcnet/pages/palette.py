@@ -102,6 +102,8 @@ def figure_style() -> Iterator[None]:
         "grid.linewidth": 0.6,
         "legend.frameon": False,
         "lines.linewidth": 1.6,
+        # Points that move a line by less than this share of a pixel are left out of a file.
+        "path.simplify_threshold": 0.3,
         "savefig.facecolor": PAPER,
         "xtick.color": INK,
         "ytick.color": INK,

@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from lrcnet.pages.content import Cell, RichCell, Table
+from lrcnet.pages.content import Cell, RichCell, Table, minus_signs
 from lrcnet.terminal import paint
 
 DASH = "–"
@@ -97,9 +97,9 @@ def _pad(table: Table, column: int, text: str, cell: Cell, width: int) -> str:
 def to_markdown(table: Table) -> str:
     """Return a pipe table with its title above and its note below."""
     rule = ["---:" if _is_numeric(table, i) else "---" for i in range(len(table.columns))]
-    rows = [[escape_markdown(format_cell(cell)) for cell in row] for row in (table.columns, *table.rows)]
+    rows = [[escape_markdown(minus_signs(format_cell(cell))) for cell in row] for row in (table.columns, *table.rows)]
     lines = ["| " + " | ".join(row) + " |" for row in (rows[0], rule, *rows[1:])]
-    note = ["", escape_markdown(table.note)] if table.note else []
+    note = ["", escape_markdown(minus_signs(table.note))] if table.note else []
     return "\n".join([f"**{escape_markdown(table.title)}**", "", *lines, *note])
 
 
@@ -154,13 +154,13 @@ def to_html(table: Table) -> str:
         cells = []
         for i, cell in enumerate(row):
             label = escape(table.columns[i], quote=True)
+            content = cell.to_html() if isinstance(cell, RichCell) else escape(minus_signs(format_cell(cell)))
             if i < table.row_headers:
-                cells.append(f'<th scope="row" data-label="{label}">{escape(format_cell(cell))}</th>')
+                cells.append(f'<th scope="row" data-label="{label}">{content}</th>')
             else:
-                content = cell.to_html() if isinstance(cell, RichCell) else escape(format_cell(cell))
                 cells.append(f'<td data-label="{label}"{_class(table, i, empty=cell is None)}>{content}</td>')
         body.append(f"<tr>{''.join(cells)}</tr>")
-    note = f'<p class="note">{escape(table.note)}</p>' if table.note else ""
+    note = f'<p class="note">{escape(minus_signs(table.note))}</p>' if table.note else ""
     title = escape(table.title, quote=True)
     inner = f"<caption>{title}</caption><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody>"
     region = f'<div class="table" role="region" aria-label="{title}" tabindex="0">'

@@ -98,6 +98,8 @@ _CHARACTERS_PER_INCH = 12.0
 
 
 def write_finding(figure: Figure, text: str) -> None:
-    """Write the finding of a figure above its panels, broken into lines that fit its width."""
+    """Write the finding of a figure above its panels, broken into lines that fit its width; "" writes nothing."""
+    if not text:
+        return
     width = int(_CHARACTERS_PER_INCH * figure.get_figwidth())
     figure.suptitle("\n".join(textwrap.wrap(text, width)), x=0.01, ha="left", fontsize=10.5, fontweight="bold")

@@ -56,7 +56,7 @@ def wants(result: Result) -> bool:
 
 def analyse(folder: Path) -> dict[str, Any]:
     """Drive a policy in CarRacing if it was trained there, else in VISTA."""
-    from lrcnet_paper.driving import drive
+    from lrcnet_paper.driving import STEP, PolicyStep, drive
     from lrcnet_paper.driving.environment import OUTCOMES
     from lrcnet_paper.driving.worlds import make_world
     from lrcnet_paper.training.trained_network import load_trained
@@ -69,14 +69,20 @@ def analyse(folder: Path) -> dict[str, Any]:
     drives = []
     for noise in NOISES:
         world = make_world(name, roads, season=season, length=LENGTHS[name])
-        outcomes = drive(world, policy.step, noise=noise)
+        metres = [0.0] * len(world)
+
+        def add_metres(step: PolicyStep, metres: list[float] = metres) -> None:
+            for car in step.cars.tolist():
+                metres[car] += STEP * float(step.situation.speed[car])
+
+        outcomes = drive(world, policy.step, noise=noise, watch=add_metres)
         names = [OUTCOMES[code] for code in outcomes.status.tolist()]
-        drives.append({"noise": noise, "steps": outcomes.steps.tolist(), "outcomes": names})
+        drives.append({"noise": noise, "metres": [round(m, 1) for m in metres], "outcomes": names})
     return {"world": name, "length": LENGTHS[name], "drives": drives}
 
 
 def render(runs: Sequence[FinishedRun]) -> Rendered:
-    """Tabulate how each drive ended, and after how many steps."""
+    """Tabulate how each drive ended, and after how many metres."""
     rows = [
         row
         for world, variants in (("vista", driving.OWN_VARIANTS), (CAR_RACING, {CAR_RACING}))
@@ -101,7 +107,7 @@ def render(runs: Sequence[FinishedRun]) -> Rendered:
                 "VISTA replays recordings from shifted viewpoints; these recordings were made in our own world, where "
                 "the policies were trained (seed 0). CarRacing takes its track, colours and physics from gymnasium; "
                 "the camera is ours, and the policies were trained there. The noise is that of the closed loop in our "
-                "own world; numbers are steps of 1/30 s. The paper has no such table.",
+                "own world. The paper has no such table.",
             )
         ],
     )
@@ -128,13 +134,15 @@ def _row(runs: Sequence[FinishedRun], world: str, variants: Collection[str], mod
 
 
 def _describe_outcomes(drives: Mapping[str, Any]) -> str:
-    """Say how many drives arrived, and how and after how many steps the others ended."""
-    steps_by_outcome: dict[str, list[int]] = {}
-    for outcome, steps in zip(drives["outcomes"], drives["steps"], strict=True):
-        steps_by_outcome.setdefault(outcome, []).append(steps)
-    arrived = len(steps_by_outcome.pop("arrived", []))
-    failures = [f"{outcome} after {', '.join(map(str, steps))}" for outcome, steps in steps_by_outcome.items()]
-    return "; ".join([f"{arrived} of {len(drives['steps'])} arrived", *failures])
+    """Say how many drives arrived, and how and after how many metres the others ended."""
+    metres_by_outcome: dict[str, list[float]] = {}
+    for outcome, metres in zip(drives["outcomes"], drives["metres"], strict=True):
+        metres_by_outcome.setdefault(outcome, []).append(metres)
+    arrived = len(metres_by_outcome.pop("arrived", []))
+    failures = [
+        f"{outcome} after {', '.join(f'{m:.0f}' for m in metres)} m" for outcome, metres in metres_by_outcome.items()
+    ]
+    return "; ".join([f"{arrived} of {len(drives['outcomes'])} arrived", *failures])
 
 
 ARTEFACT = MeasuringArtefact(

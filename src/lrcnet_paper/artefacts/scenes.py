@@ -136,7 +136,8 @@ def _scenes(run: FinishedRun | None) -> Picture:
         for number, (axes, scene) in enumerate(zip(panels.flat, SCENES, strict=True)):
             world, _, action = _replay(scene)
             frame = Camera(world.road, world.appearance, lens).frames(world.state)[0]
-            axes.imshow(frame.numpy(), interpolation="bicubic")
+            # The browser scales the pixels; enlarged ones would make the file twice as large.
+            axes.imshow(frame.numpy(), interpolation="none")
             axes.plot(*_outline(top, left, HEIGHT, WIDTH), color=CROP, linewidth=1.0, label="input of a policy")
             axes.plot(*_path(action, lens), color=EXPERT, linewidth=2.2, linestyle=(0, (2, 1)), label="expert")
             if measurement is not None:
@@ -272,7 +273,7 @@ def _diagram() -> Picture:
         )  # fmt: skip
         axes.text(centre + 13, RADIUS + 6, "state", fontsize=7)
         axes.text(centre, 0, "recurrent\nlayer", ha="center", va="center", fontsize=7)
-        _label_part(axes, centre, "LSTM 23, GRU 28,\nMGU 38 or\nLRCU 19 units")
+        _label_part(axes, centre + 8, "LSTM 23, GRU 28\nMGU 38, LRCU 19\nunits")
         for start, end in ((left + 4, centre - RADIUS - 1), (centre + RADIUS + 1, centre + RADIUS + 22)):
             axes.annotate("", (end, 0), (start, 0), arrowprops={"arrowstyle": "-|>", "color": palette.INK})
         axes.text(centre + RADIUS + 24, 0, "curvature\n(1/m)", va="center", fontsize=7)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
 
-from lrcnet.pages.content import Cell, Table
+from lrcnet.pages.content import Cell, RichCell, Table
 from lrcnet_paper.artefacts.artefact import Claim
 from lrcnet_paper.report.assemble import ArtefactSection, current_runs
 from lrcnet_paper.results.finished_run import FinishedRun
@@ -37,6 +39,37 @@ def opening(sections: Sequence[ArtefactSection], runs: Sequence[FinishedRun]) ->
     ]
 
 
+def verdict_word(section: ArtefactSection) -> str:
+    """Return the verdict on a whole table or figure; "" if it has no claim."""
+    return summarise([claim.verdict for claim in section.rendered.claims]).word if section.rendered.claims else ""
+
+
+def new_differences(sections: Sequence[ArtefactSection]) -> dict[str, list[str]]:
+    """Return name -> its differences from the protocol, each stated once; later sections refer to the first."""
+    stated: dict[str, str] = {}
+    result = {}
+    for section in sections:
+        new = [line for line in section.rendered.differences if line not in stated]
+        known = dict.fromkeys(stated[line] for line in section.rendered.differences if line in stated)
+        stated |= dict.fromkeys(new, section.title)
+        result[section.name] = new + [f"As in “{title}”." for title in known]
+    return result
+
+
+@dataclass(frozen=True)
+class SectionLink(RichCell):
+    """The title of a section, which links to it on an HTML page."""
+
+    name: str
+    title: str
+
+    def __str__(self) -> str:
+        return self.title
+
+    def to_html(self) -> str:
+        return f'<a href="#{self.name}">{escape(self.title)}</a>'
+
+
 def headline_table(sections: Sequence[ArtefactSection]) -> Table:
     """Return one row per table or figure of the paper: claim, paper, ours, verdict, how sure."""
     return Table(
@@ -53,14 +86,15 @@ def _headline_row(section: ArtefactSection) -> tuple[Cell, ...]:
     if not claims:
         rendered = section.rendered
         state = "drawn" if rendered.pictures else "not measured" if rendered.skipped else "tabulated"
-        return section.title, section.says or "no claim", None, state, None, None
+        return SectionLink(section.name, section.title), section.says or "no claim", None, state, None, None
     verdicts = [claim.verdict for claim in claims]
     agreeing = sum(verdict.word.startswith("agrees") for verdict in verdicts)
     certain = [verdict.certainty.split(";")[0] for verdict in verdicts if verdict.certainty]
     limits = list(dict.fromkeys(note for verdict in verdicts for note in verdict.conditions if _is_short(note)))
     sure = "; ".join([*dict.fromkeys(certain), *limits[:3]]) or None
     paper = f"{len(claims)} of {len(claims)} claims"
-    return section.title, section.says, paper, f"{agreeing} of {len(claims)} agree", summarise(verdicts), sure
+    link = SectionLink(section.name, section.title)
+    return link, section.says, paper, f"{agreeing} of {len(claims)} agree", summarise(verdicts), sure
 
 
 def claims_table(claims: Sequence[Claim]) -> Table:

@@ -7,7 +7,7 @@ import json
 import math
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,9 @@ from lrcnet_paper.training.budgets import CUSTOM
 from lrcnet_paper.training.old_results import is_old_result
 from lrcnet_paper.training.result import Result
 
-# A picture a few hundred pixels wide shows no more points of a curve than this. A trajectory winds, so it keeps all of
-# its points, to four digits.
+# A picture a few hundred pixels wide shows no more points of a curve than this.
 KEPT_POINTS = 250
+# A trajectory winds: with fewer points a spiral would be drawn as a polygon. So it keeps them all, to four digits.
 TRAJECTORY_DIGITS = 4
 # Fields of a collected file that are not fields of the result.
 MEASURED = ("history", "prediction", "analyses")
@@ -28,7 +28,8 @@ MEASURED = ("history", "prediction", "analyses")
 def collect(runs: Iterable[FinishedRun], folder: str | os.PathLike[str]) -> list[Path]:
     """Write one small JSON file per run: the result, the thinned learning curves, the trajectory.
 
-    The file of a run that was continued replaces the file of the same run after fewer epochs.
+    The file of a run that was continued replaces the file of the same run after fewer epochs. A trajectory or a
+    measurement that a file already has stays, even if the run folder no longer has it.
 
     Returns:
         The files written; a file that exists with the same content is left alone.
@@ -38,7 +39,7 @@ def collect(runs: Iterable[FinishedRun], folder: str | os.PathLike[str]) -> list
     written = []
     for run in runs:
         path = root / run.result.task / f"{_file_name(run.result, run.result.epochs)}.json"
-        text = _dump(_content(run))
+        text = _dump(_content(_keep_measured(run, path)))
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.parent.mkdir(exist_ok=True)
             write_text(path, text)
@@ -46,6 +47,14 @@ def collect(runs: Iterable[FinishedRun], folder: str | os.PathLike[str]) -> list
         for shorter in _shorter_runs(path, run.result):
             shorter.unlink()
     return written
+
+
+def _keep_measured(run: FinishedRun, path: Path) -> FinishedRun:
+    """Add the trajectory and the measurements that the collected file of the same run already has."""
+    earlier = read_collected(path) if path.exists() else None
+    if earlier is None or earlier.result.as_dict() != run.result.as_dict():
+        return run
+    return replace(run, prediction=run.prediction or earlier.prediction, analyses={**earlier.analyses, **run.analyses})
 
 
 def read_collected(path: Path) -> FinishedRun | None:

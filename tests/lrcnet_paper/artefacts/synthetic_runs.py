@@ -155,7 +155,7 @@ def driving_run(analyses, model, seed, variant="own", world="vista"):
     metrics["validation_weighted_loss"] = 2 * losses[-1]
     metrics["validation_sharp_bend_gain"] = 0.9
     drives = [
-        {"noise": n, "steps": [90, 400, 80], "outcomes": ["left the road", "arrived", "left the road"]}
+        {"noise": n, "metres": [90.2, 200.0, 80.4], "outcomes": ["left the road", "arrived", "left the road"]}
         for n in (0.0, 0.1)
     ]
     worlds = {"world": world, "length": 200.0, "drives": drives}

@@ -287,7 +287,7 @@ def test_the_verdict_on_a_short_ode_run_names_its_length():
 def test_the_table_of_other_worlds_says_how_drives_ended(rendered):
     rows = rows_of(rendered["other-worlds"], "other-worlds")
     assert {row["world"] for row in rows} == {"vista", "carracing"}
-    assert {row["noise 0.1"] for row in rows} == {"1 of 3 arrived; left the road after 90, 80"}
+    assert {row["noise 0.1"] for row in rows} == {"1 of 3 arrived; left the road after 90, 80 m"}
     assert {row["noise 0.2"] for row in rows} == {None}
 
 

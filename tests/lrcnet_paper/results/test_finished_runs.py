@@ -49,11 +49,27 @@ def test_collected_files_give_the_same_run(tmp_path):
 def test_collected_files_are_small_and_one_line_per_field(tmp_path):
     (file,) = collect([synthetic_runs.ode_run("duffing", "lrc-s", 0)], tmp_path)
     text = file.read_text()
-    assert len(text) < 12_000
+    assert len(text) < 30_000
     content = json.loads(text)
-    assert len(content["prediction"]["times"]) == KEPT_POINTS
+    assert len(content["prediction"]["times"]) == 1000, "a trajectory is drawn with all of its points"
+    long = synthetic_runs.classification_run("person", "coarse", "gru", 0, 2 * KEPT_POINTS)
+    (curve,) = collect([long], tmp_path)
+    assert len(json.loads(curve.read_text())["history"]["epoch"]) == KEPT_POINTS
     assert content["prediction"]["times"][-1] == 25.0
     assert len(text.splitlines()) == len(content) + 2
+
+
+def test_collecting_a_run_again_keeps_its_trajectory_and_measurements(tmp_path):
+    whole = replace(synthetic_runs.ode_run("duffing", "lrc-s", 0), analyses={"first": {"number": 1}})
+    (file,) = collect([whole], tmp_path)
+    bare = replace(whole, prediction={}, analyses={"second": {"number": 2}})
+    collect([bare], tmp_path)
+    (back,) = read_runs(tmp_path)
+    assert len(back.prediction["times"]) == 1000
+    assert back.analyses == {"first": {"number": 1}, "second": {"number": 2}}
+    # Another result under the same name is another run, and keeps nothing.
+    collect([replace(bare, result=replace(bare.result, metrics={"mean_absolute_error": 9.0}))], tmp_path)
+    assert "prediction" not in json.loads(file.read_text()) or not json.loads(file.read_text())["prediction"]
 
 
 def test_other_json_files_are_passed_over(tmp_path):

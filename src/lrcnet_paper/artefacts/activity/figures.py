@@ -78,7 +78,7 @@ def _limits(columns: Sequence[Sequence[float]]) -> tuple[float, float]:
     return low - margin, high + margin
 
 
-def draw_roads(drives: Mapping[str, tuple[Mapping[str, Any], Provenance]], finding: str) -> Figure:
+def draw_roads(drives: Mapping[str, tuple[Mapping[str, Any], Provenance]], finding: str = "") -> Figure:
     """Draw model -> (thinned drive, provenance) as one map per model (across) and cell (down)."""
     from matplotlib.figure import Figure
 

@@ -37,7 +37,7 @@ def unpack_map(text: str) -> NDArray[np.uint8]:
 
 
 def draw_boxes(
-    boxes: Mapping[str, Mapping[str, Mapping[float, Sequence[Mapping[str, float]]]]], finding: str
+    boxes: Mapping[str, Mapping[str, Mapping[float, Sequence[Mapping[str, float]]]]], finding: str = ""
 ) -> Figure:
     """Draw model -> season -> variance -> one box per seed; the boxes of all seeds are averaged."""
     from matplotlib.figure import Figure
@@ -112,7 +112,9 @@ def _draw_box(panel: Any, where: float, seeds: Sequence[Mapping[str, float]], co
     )
 
 
-def draw_grid(frames: NDArray[Any], maps: Mapping[str, tuple[Mapping[str, str], Provenance]], finding: str) -> Figure:
+def draw_grid(
+    frames: NDArray[Any], maps: Mapping[str, tuple[Mapping[str, str], Provenance]], finding: str = ""
+) -> Figure:
     """Draw frames (1 + variances, 48, 160, 3) beside model -> (variance -> packed map, provenance)."""
     from matplotlib.figure import Figure
 

@@ -27,7 +27,9 @@ def draw_pictures(groups: Groups) -> tuple[list[Picture], list[str]]:
     """Draw phase portraits, trajectories and learning curves, and list the pictures that could not be drawn."""
     pictures: list[Picture] = []
     skipped: list[str] = []
-    roll_outs = {key: next((r for r in group.runs if r.prediction), None) for key, group in groups.items()}
+    # Take the first seed; older files have thinned trajectories, so a whole one comes before them.
+    roll_outs = {key: max(group.runs, key=_points) if group.runs else None for key, group in groups.items()}
+    roll_outs = {key: run if run is not None and _points(run) else None for key, run in roll_outs.items()}
     if any(roll_outs.values()):
         seeds = sorted({run.result.seed for run in roll_outs.values() if run is not None})
         lengths = sorted({run.result.epochs for run in roll_outs.values() if run is not None})
@@ -67,6 +69,10 @@ def draw_pictures(groups: Groups) -> tuple[list[Picture], list[str]]:
     else:
         skipped.append("learning curves: no run has a metrics file")
     return pictures, skipped
+
+
+def _points(run: FinishedRun) -> int:
+    return len(run.prediction.get("times", ()))
 
 
 def _finding(roll_outs: RollOuts) -> str:
@@ -111,7 +117,6 @@ def draw_phase_portraits(roll_outs: RollOuts, finding: str) -> Figure:
                     axes.plot(*states, color=style.colour, linestyle=style.dashes, linewidth=1.3, label=label)
             axes.set(title=system.title, xlabel="x (no unit)", ylabel="y (no unit)")
             _set_limits(axes, truth)
-            axes.set_aspect("equal", adjustable="datalim")
             axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), fontsize=7.5, handlelength=2.6)
         _add_common_legend(figure)
         curves.write_finding(figure, finding)
@@ -205,9 +210,15 @@ def _states(run: FinishedRun | None) -> list[list[float]]:
     return [list(column) for column in zip(*run.prediction["states"], strict=True)]
 
 
+# Height of a panel of the phase portraits over its width.
+PANEL = 0.85
+
+
 def _set_limits(axes: Any, truth: Any) -> None:
-    """Limit the axes to the truth and a margin, so that a roll-out that leaves the panel does not shrink it."""
-    for index, set_limits in enumerate((axes.set_xlim, axes.set_ylim)):
-        low, high = float(truth[:, index].min()), float(truth[:, index].max())
-        margin = 0.15 * (high - low)
-        set_limits(low - margin, high + margin)
+    """Limit the axes to the truth and a margin at one scale for both; a roll-out may leave the panel."""
+    low, high = truth.min(0).values.tolist(), truth.max(0).values.tolist()
+    width, height = (1.3 * (high[i] - low[i]) for i in (0, 1))
+    width, height = max(width, height / PANEL), max(height, width * PANEL)
+    axes.set_xlim((low[0] + high[0] - width) / 2, (low[0] + high[0] + width) / 2)
+    axes.set_ylim((low[1] + high[1] - height) / 2, (low[1] + high[1] + height) / 2)
+    axes.set_box_aspect(PANEL)
