@@ -12,17 +12,18 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-_HYPHEN_BEFORE_NUMBER = re.compile(r"(?<![\w.)\]-])-(?=\.?\d)")
+# Before a number, between spaces, or after an opening bracket.
+_MINUS = re.compile(r"(?<![\w.)\]-])-(?=\.?\d)|(?<=\s)-(?=\s)|(?<=\()-(?=\w)")
 
 
 def minus_signs(text: str) -> str:
-    r"""Return text in which a hyphen before a number is a minus sign; hyphens within words and 1e-5 stay.
+    r"""Return text in which hyphens that mean minus are minus signs; hyphens within words and 1e-5 stay.
 
     Example:
         >>> minus_signs("-0.5 to 2e-3 of A01-A04") == "\N{MINUS SIGN}0.5 to 2e-3 of A01-A04"
         True
     """
-    return _HYPHEN_BEFORE_NUMBER.sub("\N{MINUS SIGN}", text)
+    return _MINUS.sub("\N{MINUS SIGN}", text)
 
 
 class RichCell:

@@ -35,6 +35,7 @@ def inline(picture: Picture, prefix: str) -> str:
     """
     svg = _svg(picture)
     svg = svg[svg.index("<svg") :]
+    svg = _drop_unused_ids(svg)
     svg = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}-\1"', svg)
     svg = re.sub(r'(xlink:href|href)="#([^"]+)"', rf'href="#{prefix}-\2"', svg)
     svg = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}-\1)", svg)
@@ -53,14 +54,28 @@ def inline(picture: Picture, prefix: str) -> str:
     return plain[:-1] + f' role="img" aria-label="{label}"{size}>' + svg[len(head) :]
 
 
+def _drop_unused_ids(svg: str) -> str:
+    """Remove the ids that nothing refers to, except those of panels, legends and titles, which pages rearrange."""
+    used = set(re.findall(r'(?:href="#|url\(#)([^")]+)', svg))
+
+    def keep(match: re.Match[str]) -> str:
+        name = match.group(1)
+        return match.group() if name in used or re.fullmatch(r"(axes|legend|text)_\d+", name) else ""
+
+    return re.sub(r'\s\bid="([^"]+)"', keep, svg)
+
+
 def _svg(picture: Picture) -> str:
     text = _render(picture, "svg").decode()
     # The metadata holds a date and web addresses; neither belongs in a file that is compared and read offline.
     text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.S)
     text = re.sub(r"<!DOCTYPE[^>]*>\s*", "", text)
-    # A hundredth of a point is finer than any screen or print; the digits beyond it are half of the file.
-    # Only tags are touched: the text between them has numbers that people read.
-    return re.sub(r"<[^>]*>", lambda tag: _LONG_NUMBER.sub(_to_hundredths, tag.group()), text)
+    text = re.sub(r"<!--.*?-->\s*", "", text, flags=re.S)
+    # A hundredth of a point is finer than any screen or print; the digits beyond it are half of the file. Only tags are
+    # touched: the text between them has numbers that people read.
+    text = re.sub(r"<[^>]*>", lambda tag: _LONG_NUMBER.sub(_to_hundredths, tag.group()), text)
+    text = re.sub(r"\s+([MLCQz])\s+", r"\1", text)  # spaces around the commands of paths
+    return re.sub(r"\n\s+", "\n", text)
 
 
 def _to_hundredths(number: re.Match[str]) -> str:
@@ -72,10 +87,11 @@ def _render(picture: Picture, kind: str) -> bytes:
 
     out = io.BytesIO()
     with palette.figure_style():
-        if isinstance(picture.figure.get_layout_engine(), ConstrainedLayoutEngine):
+        engine = picture.figure.get_layout_engine()
+        if isinstance(engine, ConstrainedLayoutEngine):
             # Lay out only once: a second layout moves things by fractions of a pixel, and the same figure would give
             # other bytes.
-            picture.figure.draw_without_rendering()
+            engine.execute(picture.figure)
             picture.figure.set_layout_engine("none")
         metadata = {"Date": None} if kind == "svg" else {"Software": None}
         picture.figure.savefig(out, format=kind, dpi=DOTS_PER_INCH, metadata=metadata)

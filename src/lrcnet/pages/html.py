@@ -66,6 +66,7 @@ def block_html(section: str, block: Table | Picture | str) -> str:
     return f'<p class="note">{escape(minus_signs(block))}</p>'
 
 
-def fold(summary: str, body: str, *, is_open: bool = False) -> str:
-    """Return a part of a page that opens on a click."""
-    return f"<details{' open' if is_open else ''}><summary>{escape(summary)}</summary>{body}</details>"
+def fold(summary: str, body: str, *, titled: bool = False) -> str:
+    """Return a part of a page that opens on a click; `titled` if the body repeats the summary as its own title."""
+    kind = ' class="titled"' if titled else ""
+    return f"<details{kind}><summary>{escape(minus_signs(summary))}</summary>{body}</details>"

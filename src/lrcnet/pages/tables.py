@@ -100,7 +100,7 @@ def to_markdown(table: Table) -> str:
     rows = [[escape_markdown(minus_signs(format_cell(cell))) for cell in row] for row in (table.columns, *table.rows)]
     lines = ["| " + " | ".join(row) + " |" for row in (rows[0], rule, *rows[1:])]
     note = ["", escape_markdown(minus_signs(table.note))] if table.note else []
-    return "\n".join([f"**{escape_markdown(table.title)}**", "", *lines, *note])
+    return "\n".join([f"**{escape_markdown(minus_signs(table.title))}**", "", *lines, *note])
 
 
 _MARKDOWN = {ord(mark): f"\\{mark}" for mark in "\\|`"} | {ord("<"): "&lt;", ord("\n"): " ", ord("\r"): " "}
@@ -148,7 +148,10 @@ def to_json(table: Table) -> dict[str, object]:
 
 def to_html(table: Table) -> str:
     """Return an accessible table; on a narrow screen the style sheet makes a card of each row."""
-    head = "".join(f'<th scope="col"{_class(table, i)}>{escape(column)}</th>' for i, column in enumerate(table.columns))
+    head = "".join(
+        f'<th scope="col"{_class(table, i)}>{escape(minus_signs(column))}</th>'
+        for i, column in enumerate(table.columns)
+    )
     body = []
     for row in table.rows:
         cells = []
@@ -161,7 +164,7 @@ def to_html(table: Table) -> str:
                 cells.append(f'<td data-label="{label}"{_class(table, i, empty=cell is None)}>{content}</td>')
         body.append(f"<tr>{''.join(cells)}</tr>")
     note = f'<p class="note">{escape(minus_signs(table.note))}</p>' if table.note else ""
-    title = escape(table.title, quote=True)
+    title = escape(minus_signs(table.title), quote=True)
     inner = f"<caption>{title}</caption><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody>"
     region = f'<div class="table" role="region" aria-label="{title}" tabindex="0">'
     return f"{region}<table>{inner}</table></div>{note}"

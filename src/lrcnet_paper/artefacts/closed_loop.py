@@ -166,7 +166,7 @@ def _table(measured: Mapping[Model, Group]) -> Table:
         "Share of drives that crash, by season and noise variance",
         ("model", *columns, "gain in sharp bends", "seeds", "roads per cell"),
         rows,
-        f"{driving.WORLD} Drives of {length:g} m over roads that are in no recording{_expert_note(measured)}; a "
+        f"Drives of {length:g} m over roads that are in no recording{_expert_note(measured)}; a "
         "drive crashes when the car is more than 2 m off the middle of its lane or points more than 18° away from it. "
         "Gaussian noise is added to each pixel and colour; its variance is a share of the frame's own, as on a "
         "normalised frame. The sweep below has the other reading too. The paper gives one number for both seasons and "

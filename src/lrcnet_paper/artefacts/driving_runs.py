@@ -191,14 +191,10 @@ def describe(groups: Mapping[Any, Group]) -> str:
 DIFFERENCES = (
     "The paper's recordings of human drivers are not public: an expert drives in a synthetic world, summer and winter.",
     "The form of the paper's weighted loss is not given; ours weights each step by the expert's curvature.",
-    "Losses are on another scale than the paper's, so that models are compared by ratios.",
+    "Losses are on another scale than the paper's (mean squared error of curvature in units of 1/100 m), so that "
+    "models are compared by ratios.",
 )
 SHARED_HEAD = (
     "The convolutional head is trained once per seed with a linear read-out of single frames, then fixed; all models "
     "learn from its features, standardised over the training frames."
-)
-WORLD = (
-    "The paper's recordings of human drivers are not public. These policies learned from a synthetic expert in a "
-    "synthetic world, summer and winter, so losses are on another scale than the paper's (mean squared error of "
-    "curvature in units of 1/100 m) and only comparisons between models can be set beside its own."
 )

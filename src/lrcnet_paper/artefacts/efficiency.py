@@ -188,7 +188,7 @@ def _table(groups: Mapping[str, Group]) -> Table:
             "seeds",
         ),
         rows,
-        f"{driving.WORLD} {driving.describe(groups)} The constants are the largest norms of the "
+        f"{driving.describe(groups)} The constants are the largest norms of the "
         "curvature's (1/m) Jacobian over states of validation drives. The paper does not say whether its constant is "
         "with respect to features, states or both, nor its units; claims are about the features' part, since the "
         "state's part is mostly memory. The bounds hold over the box that contains these states. For one "

@@ -86,7 +86,7 @@ def _table(groups: Mapping[Model, Group]) -> Table:
             "parameters, head included",
         ),
         rows,
-        f"{driving.WORLD} The weighted loss weights each step by the expert's curvature in 1/100 m; the paper does "
+        "The weighted loss weights each step by the expert's curvature in 1/100 m; the paper does "
         f"not state its weights. The gain is the slope of predictions on labels where |label| is in its top decile. "
         f"{driving.describe(groups)}",
     )

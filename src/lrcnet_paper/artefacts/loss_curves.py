@@ -63,7 +63,6 @@ def _table(groups: Mapping[str, Group]) -> Table:
         "Final training loss and best validation loss",
         ("model", "paper: validation", "ours: training", "ours: validation", "seeds"),
         rows,
-        driving.WORLD,
     )
 
 

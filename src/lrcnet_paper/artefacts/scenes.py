@@ -78,7 +78,7 @@ def analyse(folder: Path) -> dict[str, Any]:
     policy: Any = trained.network
     predicted, expert_actions = [], []
     for scene in SCENES:
-        _, frames, action = _replay(scene)
+        _, frames, action = _replay(scene, FRAMES_SEEN)
         with torch.inference_mode():
             predicted.append(round(float(policy(frames[None])[0, -1]), 6))
         expert_actions.append(round(action, 6))
@@ -97,8 +97,8 @@ def _validation_loss(folder: Path) -> float | None:
     return Result.read(folder).metrics.get("validation_curvature_loss")
 
 
-def _replay(scene: Scene) -> tuple[World, Any, float]:
-    """Return the world at a scene, the frames up to it (time, 48, 160, 3), and the expert's curvature there."""
+def _replay(scene: Scene, seen: int = 1) -> tuple[World, Any, float]:
+    """Return the world at a scene, the last frames up to it (time, 48, 160, 3), and the expert's curvature there."""
     import torch
 
     from lrcnet_paper.driving import World, expert_drive
@@ -106,7 +106,7 @@ def _replay(scene: Scene) -> tuple[World, Any, float]:
     world = World([scene.road], season=scene.season, length=600.0)
     frames: list[Any] = []
     for time, step in enumerate(expert_drive(world, world.expert(), frames=False)):
-        if time > scene.time - FRAMES_SEEN:
+        if time > scene.time - seen:
             frames.append(world.frames()[0])
         if time == scene.time:
             return world, torch.stack(frames), float(step.action[0])

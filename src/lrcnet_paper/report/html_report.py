@@ -155,7 +155,9 @@ def _section(section: ArtefactSection, differences: Sequence[str] = ()) -> str:
 def _table(section: str, table: Table) -> str:
     """Return a table; a long one is folded, so that the page can be overlooked."""
     html = block_html(section, table)
-    return html if len(table.rows) <= LONGEST_TABLE else fold(f"{table.title} ({len(table.rows)} rows)", html)
+    return (
+        html if len(table.rows) <= LONGEST_TABLE else fold(f"{table.title} ({len(table.rows)} rows)", html, titled=True)
+    )
 
 
 def _sensitivities(section: ArtefactSection) -> str:
@@ -163,7 +165,9 @@ def _sensitivities(section: ArtefactSection) -> str:
     if section.part == "sensitivity":
         return _section(section)
     name = sensitivities_name(section)
-    blocks = "".join(fold(_summary(block), block_html(name, block)) for block in section.rendered.sensitivities)
+    blocks = "".join(
+        fold(_summary(block), block_html(name, block), titled=True) for block in section.rendered.sensitivities
+    )
     return (
         f'<section id="{name}">{heading_html(name, sensitivities_title(section))}{blocks}</section>' if blocks else ""
     )

@@ -77,7 +77,8 @@ def headline_table(sections: Sequence[ArtefactSection]) -> Table:
         "The paper's tables and figures",
         ("table or figure", "claim", "paper", "ours", "verdict", "how sure"),
         [_headline_row(section) for section in sections if section.part == "paper"],
-        "Every row has a section below. Its verdict summarises those on its claims by the rule at the end of the page.",
+        "Every row has a section below. Its numbers are those of the first claim that could be tested there, or of the "
+        "first one; its verdict summarises those on all claims by the rule at the end of the page.",
     )
 
 
@@ -88,13 +89,12 @@ def _headline_row(section: ArtefactSection) -> tuple[Cell, ...]:
         state = "drawn" if rendered.pictures else "not measured" if rendered.skipped else "tabulated"
         return SectionLink(section.name, section.title), section.says or "no claim", None, state, None, None
     verdicts = [claim.verdict for claim in claims]
-    agreeing = sum(verdict.word.startswith("agrees") for verdict in verdicts)
     certain = [verdict.certainty.split(";")[0] for verdict in verdicts if verdict.certainty]
     limits = list(dict.fromkeys(note for verdict in verdicts for note in verdict.conditions if _is_short(note)))
     sure = "; ".join([*dict.fromkeys(certain), *limits[:3]]) or None
-    paper = f"{len(claims)} of {len(claims)} claims"
+    example = next((claim for claim in claims if claim.verdict.word != UNTESTED), claims[0])
     link = SectionLink(section.name, section.title)
-    return link, section.says, paper, f"{agreeing} of {len(claims)} agree", summarise(verdicts), sure
+    return link, section.says, example.paper, example.ours, summarise(verdicts), sure
 
 
 def claims_table(claims: Sequence[Claim]) -> Table:

@@ -7,15 +7,15 @@ from html.parser import HTMLParser
 import pytest
 
 from lrcnet.pages import figures, tables
-from lrcnet.pages.content import Table
+from lrcnet.pages.content import Picture, Table
 from lrcnet_paper import artefacts as paper
 from lrcnet_paper import report
 from lrcnet_paper.report.assemble import further_pictures, outdated_table
-from lrcnet_paper.report.summary import interpretation
+from lrcnet_paper.report.summary import interpretation, new_differences
 from lrcnet_paper.results.estimate import Estimate
-from lrcnet_paper.results.verdict import RULES, Verdict
+from lrcnet_paper.results.verdict import RULES, Verdict, css_class, summarise
 
-VOID = {"meta", "link", "br", "img", "use", "path", "rect"}
+VOID = {"meta", "link", "br", "img", "input", "use", "path", "rect"}
 
 
 class Outline(HTMLParser):
@@ -83,7 +83,7 @@ def test_the_page_names_every_artefact_and_the_rule(html):
 
 def test_every_picture_has_a_text_alternative(html, sections):
     count = sum(len(s.rendered.pictures) + len(further_pictures(s.rendered)) for s in sections)
-    assert html.count('role="img"') == count
+    assert html.count("<figure") == count
     assert len(re.findall(r'role="img" aria-label="[^"]{30,}"', html)) == count
 
 
@@ -107,10 +107,61 @@ def test_the_second_page_says_how_the_runs_were_made(page, html):
 
 def test_the_page_opens_with_five_sentences_and_a_row_per_table_or_figure(html, sections):
     start = html.index('<section id="overview">')
-    text = html[html.index("<p>", start) : html.index("</p>", start)]
+    text = html[html.index('<p class="opening">', start) : html.index("</p>", start)]
     assert len(re.findall(r"\.(?: |$)", re.sub(r"\([^)]*\)", "", text))) == 5
     rows = html[start : html.index("</section>", start)].count('<tr><th scope="row"')
     assert rows == sum(section.part == "paper" for section in sections)
+
+
+def test_the_page_is_small_and_its_text_is_text(html, page):
+    assert page.stat().st_size < 1_500_000
+    assert html.count("<text") > 300
+    titles = re.findall(r"<text[^>]*>([^<]+)</text>", html)
+    assert any("LRC-S is closer to the truth" in title for title in titles)
+
+
+def test_shortening_a_picture_leaves_the_numbers_that_people_read_alone(tmp_path):
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(2, 2))
+    axes = figure.subplots()
+    axes.plot([0.0, 1.23456], [0.0, 1.0])
+    axes.set_title("0.0001 to 12.34567")
+    (file,) = figures.save(Picture("p", "", "", figure), tmp_path, ("svg",))
+    assert "0.0001 to 12.34567" in file.read_text()
+    tags = "".join(re.findall(r"<[^>]*>", file.read_text()))
+    assert not re.search(r"[ML ,]\d+\.\d{3,}", tags)
+
+
+def test_no_statement_about_the_protocol_is_made_twice(sections):
+    stated = [line for lines in new_differences(sections).values() for line in lines if not line.startswith("As in “")]
+    assert len(set(stated)) == len(stated)
+    assert set(stated) == {line for section in sections for line in section.rendered.differences}
+
+
+def test_captions_name_no_checkpoint(sections):
+    for section in sections:
+        for picture in (*section.rendered.pictures, *further_pictures(section.rendered)):
+            assert "ckpt" not in picture.caption
+
+
+def test_every_picture_but_a_diagram_says_its_finding(sections):
+    for section in sections:
+        for picture in (*section.rendered.pictures, *further_pictures(section.rendered)):
+            assert picture.figure.get_suptitle() or section.name == "architecture", picture.name
+
+
+def test_minus_signs_are_minus_signs(html):
+    body = re.sub(r"<(script|style|pre|code)>.*?</\1>", "", html, flags=re.S)
+    texts = re.findall(r">([^<]+)<", body)
+    assert not [text for text in texts if re.search(r"(?<![\w.)\]-])-\.?\d", text)]
+
+
+def test_the_contents_show_the_verdict_of_each_section(html, sections):
+    for section in sections:
+        if section.rendered.claims:
+            word = summarise([claim.verdict for claim in section.rendered.claims]).word
+            assert f'<a href="#{section.name}"><span class="dot {css_class(word)}"' in html
 
 
 def test_every_section_with_claims_says_what_they_show(sections):

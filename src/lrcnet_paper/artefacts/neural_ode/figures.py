@@ -117,7 +117,8 @@ def draw_phase_portraits(roll_outs: RollOuts, finding: str) -> Figure:
                     axes.plot(*states, color=style.colour, linestyle=style.dashes, linewidth=1.3, label=label)
             axes.set(title=system.title, xlabel="x (no unit)", ylabel="y (no unit)")
             _set_limits(axes, truth)
-            axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), fontsize=7.5, handlelength=2.6)
+            if axes.get_legend_handles_labels()[0]:
+                axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), fontsize=7.5, handlelength=2.6)
         _add_common_legend(figure)
         curves.write_finding(figure, finding)
     return figure
