@@ -5,7 +5,7 @@ import torch
 
 import lrcnet
 from lrcnet.circuit import ELASTANCES
-from lrcnet.initial_values import INITS, LONGEST_MEMORY, SHORTEST_MEMORY
+from lrcnet.initial_values import INITS, LONGEST_MEMORY, SHORTEST_MEMORY, SHORTEST_WITH_ELASTANCE, WIDTH
 
 LAYERS = {
     "LRCU-S": (lrcnet.LRCU, {"elastance": "symmetric"}),
@@ -33,8 +33,8 @@ def test_every_layer_starts_finite_and_reacts_to_its_input(layer: str, name: str
 def test_the_inverse_of_an_elastance_gives_it_back(name: str) -> None:
     form = ELASTANCES[name]
     assert form.inverse is not None
-    eps = torch.linspace(1 / LONGEST_MEMORY, 0.4, 50, dtype=torch.float64)
-    letters = [torch.ones_like(eps) for _ in form.letters]
+    eps = torch.linspace(1 / LONGEST_MEMORY, 1 / SHORTEST_WITH_ELASTANCE, 50, dtype=torch.float64)
+    letters = [torch.full_like(eps, WIDTH) for _ in form.letters]
     torch.testing.assert_close(form.gate(form.inverse(eps, *letters), *letters), eps)
 
 
@@ -43,11 +43,24 @@ def test_balanced_memories_are_spread_over_their_range(elastance: str) -> None:
     circuit = lrcnet.LRCU(3, 2000, elastance=elastance, dtype=torch.float64).circuit()
     form = ELASTANCES[elastance]
     memory = 1 / form.gate(circuit["p"], *(circuit[letter] for letter in form.letters))
-    assert memory.min() >= SHORTEST_MEMORY - 1e-9
+    assert memory.min() >= SHORTEST_WITH_ELASTANCE - 1e-9
     assert memory.max() <= LONGEST_MEMORY + 1e-9
     # Log-uniform: half of the units remember less than the geometric mean.
-    shorter = (memory < (SHORTEST_MEMORY * LONGEST_MEMORY) ** 0.5).double().mean()
+    shorter = (memory < (SHORTEST_WITH_ELASTANCE * LONGEST_MEMORY) ** 0.5).double().mean()
     assert 0.45 < shorter < 0.55
+
+
+@pytest.mark.parametrize(("inputs", "units"), [(1, 1), (0, 3), (1, 32), (60, 8), (3, 128)])
+def test_balanced_units_start_where_tanh_responds(inputs: int, units: int) -> None:
+    """Without input and at h = 0 the synapses cancel, so that u is the leak alone, at any size."""
+    cell = lrcnet.LRCUCell(inputs, units, dtype=torch.float64)
+    values = cell.values()
+    u = (values.k * torch.sigmoid(values.b)).sum(0) + values.g_l
+    torch.testing.assert_close(u, values.g_l)
+    assert values.g_l.max() <= 1
+    # The width of the layer does not drive the forget gate into saturation.
+    f = (values.g * torch.sigmoid(values.b)).sum(0) + values.g_l
+    assert f.max() < 12
 
 
 def test_an_ltc_remembers_by_its_leak() -> None:

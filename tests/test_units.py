@@ -176,6 +176,20 @@ def test_a_scaled_state_dict_describes_itself(kind: Any, options: dict[str, Any]
     assert all(torch.equal(other.state_dict()[name], value) for name, value in dictionary.items())
 
 
+def test_a_dict_with_the_units_of_the_first_release_loads() -> None:
+    """Their numbers are in the dict, so that the table may change."""
+    units = torch.tensor([16.0, 16, 4, 2, 4, 4, 2, 4, 4, 2, 2, 1, 1])
+    assert units.tolist() != [letter.unit for letter in LETTERS.values()]
+    layer, plain = lrcnet.LRCU(3, 5), make(lrcnet.LRCU, "ab")
+    old = {
+        f"cells.0.{name}": plain.state_dict()[f"cells.0.{name}"] / unit
+        for name, unit in zip(LETTERS, units, strict=True)
+        if f"cells.0.{name}" in plain.state_dict()
+    }
+    assert str(layer.load_state_dict({**old, "cells.0.units": units})) == "<All keys matched successfully>"
+    assert torch.equal(states(layer), states(plain))
+
+
 @kinds
 def test_copies_and_files_keep_the_values(kind: Any, options: dict[str, Any]) -> None:
     layer = make(kind, "scaled", **options)

@@ -166,17 +166,17 @@ class Letter(NamedTuple):
 
 
 LETTERS: dict[str, Letter] = {
-    "a": Letter("J m", unit=16),
-    "b": Letter("J m", unit=16),
-    "g": Letter("J m", nonnegative=True, unit=4),
+    "a": Letter("J m", unit=4),
+    "b": Letter("J m", unit=4),
+    "g": Letter("J m", nonnegative=True, unit=2),
     "k": Letter("J m", unit=2),
-    "g_l": Letter("m", nonnegative=True, unit=4),
-    "e_l": Letter("m", unit=4),
+    "g_l": Letter("m", nonnegative=True, unit=2),
+    "e_l": Letter("m"),
     "o": Letter("J m", _with_elastance, unit=2),
-    "p": Letter("m", _with_elastance, option="bias", unit=4),
-    "k_eps": Letter("m", _with_width, nonnegative=True, start=1.0, unit=4),
-    "input_scale": Letter("n", option="input_map", start=1.0, unit=2),
-    "input_shift": Letter("n", option="input_map", unit=2),
+    "p": Letter("m", _with_elastance, option="bias", unit=2),
+    "k_eps": Letter("m", _with_width, nonnegative=True, start=1.0, unit=2),
+    "input_scale": Letter("n", option="input_map", start=1.0, unit=0.5),
+    "input_shift": Letter("n", option="input_map", unit=0.5),
     "output_scale": Letter("m", option="output_map", start=1.0, reads_out=True),
     "output_shift": Letter("m", option="output_map", reads_out=True),
 }

@@ -3,8 +3,11 @@
 With the paper's values a layer is hard to train at ordinary learning rates. Its states are small, because |e_l| <= 0.2
 and because the weights of few inputs are as small as those of many states; and it forgets within two or three steps,
 because the elastance starts near its largest value. "balanced" changes these three things: units remember by a small
-elastance, and where there is none, by a small leak (LTC) or by exciting themselves (STC). docs/learning.md has the
-measurements.
+elastance, and where there is none, by a small leak (LTC) or by exciting themselves (STC).
+
+The synapses of a network with elastance are also softer, respond to either sign and are nearly closed at rest. If they
+were half open, every change of k and g would add up over all synapses of a unit, and move it far more than its signals
+do. docs/learning.md has the measurements.
 
 Axes: m hidden units, n inputs, J = m + n presynaptic rows.
 """
@@ -22,6 +25,10 @@ Init = Literal["balanced", "paper"]
 
 SHORTEST_MEMORY, LONGEST_MEMORY = 2.0, 50.0
 """Range of the initial time constants of "balanced", in steps of dt = 1; they are log-uniform in it."""
+SHORTEST_WITH_ELASTANCE = 1.1
+"""The shortest memory of a network with elastance, about that of a GRU; the others start no faster than above."""
+WIDTH = 4.0
+"""The width k_eps of a symmetric elastance that reaches 1 / 1.1: its largest value is tanh(k_eps / 2)."""
 
 
 class Draw(NamedTuple):
@@ -50,9 +57,9 @@ class Draw(NamedTuple):
         """Return -1 or 1 for every unit."""
         return self.uniform(-1, 1, self.units).sign()
 
-    def rates(self, longest: float = LONGEST_MEMORY) -> Tensor:
+    def rates(self, shortest: float = SHORTEST_MEMORY, longest: float = LONGEST_MEMORY) -> Tensor:
         """Return a rate for every unit, the inverse of a time constant from the shortest to the longest memory."""
-        return torch.exp(-self.uniform(math.log(SHORTEST_MEMORY), math.log(longest), self.units))
+        return torch.exp(-self.uniform(math.log(shortest), math.log(longest), self.units))
 
     def constant(self, name: str) -> Tensor:
         """Return the constant initial value of a letter."""
@@ -87,8 +94,10 @@ def _balanced(draw: Draw, switches: Switches) -> dict[str, Tensor]:
     values["e_l"] = draw.sign() * draw.uniform(0.5, 1, m)
     form = ELASTANCES[switches.elastance]
     if form.inverse is not None:
+        _soften_synapses(draw, values)
+        values["k_eps"] = draw.like.new_full((m,), WIDTH)
         # F(f) is close to 1, so the elastance alone is the rate at which a unit forgets.
-        values["p"] = form.inverse(draw.rates(), *(draw.constant(name) for name in form.letters))
+        values["p"] = form.inverse(draw.rates(SHORTEST_WITH_ELASTANCE), *(values[name] for name in form.letters))
     elif switches.saturated:
         _excite_themselves(draw, values)
     else:
@@ -98,6 +107,19 @@ def _balanced(draw: Draw, switches: Switches) -> dict[str, Tensor]:
         values["g"] = rates * draw.uniform(0, 2 / (m + n), m + n, m)
         values["k"] = rates * values["k"]
     return values
+
+
+def _soften_synapses(draw: Draw, values: dict[str, Tensor]) -> None:
+    """Let synapses open with one sign of their input, each its own, and units rest at u = g_l, where tanh responds."""
+    n, m = draw[:2]
+    steepness = draw.uniform(1, 3, m + n, m)
+    values["a"] = steepness * draw.uniform(-1, 1, m + n, m).sign()
+    values["b"] = -steepness * draw.uniform(0, 1, m + n, m)
+    values["g"] = draw.uniform(0, 12 / (m + n), m + n, m)
+    values["g_l"] = draw.uniform(0, 0.2, m)
+    at_rest = torch.sigmoid(values["b"])
+    k = 2 * values["k"]
+    values["k"] = k - at_rest * (k * at_rest).sum(0) / at_rest.square().sum(0)
 
 
 def _excite_themselves(draw: Draw, values: dict[str, Tensor]) -> None:
@@ -123,16 +145,18 @@ def _sign_synapses(values: dict[str, Tensor], polarities: Tensor) -> dict[str, T
     """Take the synapses that exist, and give k * e_l the sign of their polarity (J, m)."""
     exists = polarities != 0
     wired = {name: torch.where(exists, value, 0.0) if value.dim() == 2 else value for name, value in values.items()}
+    # A polarity speaks of synapses that open as their input rises.
+    wired["a"] = wired["a"].abs()
     # An e_l of exactly 0 has no sign to go by.
     signs = torch.where(values["e_l"] < 0, -1.0, 1.0).to(polarities)
     return {**wired, "k": wired["k"].abs() * polarities * signs}
 
 
-def _balance_synapses(values: dict[str, Tensor], polarities: Tensor, switches: Switches) -> dict[str, Tensor]:
+def _balance_synapses(values: dict[str, Tensor], polarities: Tensor) -> dict[str, Tensor]:
     """Let sums over the synapses that exist have the size of sums over all synapses.
 
-    The weights k of a unit keep their norm, separately for states and inputs. The size of o, and that of g where there
-    is no elastance, depends on the number of synapses of a neuron instead of the number of rows.
+    The weights k of a unit keep their norm, separately for states and inputs. The sizes of o and g depend on the number
+    of synapses of a neuron instead of the number of rows.
     """
     wired = _sign_synapses(values, polarities)
     rows, m = polarities.shape
@@ -143,12 +167,21 @@ def _balance_synapses(values: dict[str, Tensor], polarities: Tensor, switches: S
     into, out_of = exists.sum(0, keepdim=True).clamp(min=1), exists.sum(1, keepdim=True)
     if "o" in wired:
         wired["o"] *= ((rows + m) / (into + out_of)).sqrt()
-    if switches.elastance == "none":
-        wired["g"] *= rows / into
+        _cancel_at_rest(wired)
+    wired["g"] *= rows / into
     return wired
 
 
-def wire_values(init: str, values: dict[str, Tensor], polarities: Tensor, switches: Switches) -> dict[str, Tensor]:
+def _cancel_at_rest(values: dict[str, Tensor]) -> None:
+    """Bring the positive and negative parts of u at rest closer together, without changing a sign of k."""
+    current = values["k"] * torch.sigmoid(values["b"])
+    up, down = current.clamp(min=0).sum(0), (-current).clamp(min=0).sum(0)
+    # At most a factor of 4 between the two, and none for a unit all of whose synapses agree.
+    share = torch.where((up > 0) & (down > 0), down / up, 1.0).sqrt().clamp(0.5, 2)
+    values["k"] *= torch.where(values["k"] > 0, share, 1 / share)
+
+
+def wire_values(init: str, values: dict[str, Tensor], polarities: Tensor) -> dict[str, Tensor]:
     """Return drawn values for a network with a wiring.
 
     The paper's values stay as they are, but for the sign of k; the balanced ones are scaled by the number of synapses.
@@ -157,9 +190,8 @@ def wire_values(init: str, values: dict[str, Tensor], polarities: Tensor, switch
         init: a name in `INITS`.
         values: the letters that it drew.
         polarities: (J, m), -1 or 1, and 0 where a synapse is missing.
-        switches: those of the draw.
     """
-    return _sign_synapses(values, polarities) if init == "paper" else _balance_synapses(values, polarities, switches)
+    return _sign_synapses(values, polarities) if init == "paper" else _balance_synapses(values, polarities)
 
 
 INITS: dict[str, Callable[[Draw, Switches], dict[str, Tensor]]] = {"balanced": _balanced, "paper": _paper}

@@ -245,11 +245,10 @@ class LiquidParameters(Constrained):
         if like.is_meta:
             return
         draw = Draw(self.input_size, self.hidden_size, like)
-        switches = Switches(self.saturated, self.elastance)
-        drawn = INITS[self.init](draw, switches)
+        drawn = INITS[self.init](draw, Switches(self.saturated, self.elastance))
         if self.wiring is not None:
             polarities = torch.as_tensor(self.wiring.polarities(), dtype=like.dtype, device=like.device)
-            drawn = wire_values(self.init, drawn, polarities, switches)
+            drawn = wire_values(self.init, drawn, polarities)
         values = {name: drawn[name] if name in drawn else draw.constant(name) for name in self._present()}
         self.load_circuit(values)
 

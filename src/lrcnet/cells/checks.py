@@ -7,7 +7,7 @@ from numbers import Real
 import numpy as np
 from torch import Tensor
 
-from lrcnet.errors import DivergenceWarning, describe_bad_dt, describe_divergence, find_bad_dt
+from lrcnet.errors import DivergenceWarning, describe_bad_dt, describe_divergence, describe_kind, find_bad_dt
 from lrcnet.tracing import values_are_readable
 
 
@@ -40,7 +40,7 @@ def check_number(what: str, given: object, negative: str) -> float:
     """Return a dt given as one number, with the rule for negative values applied."""
     number = read_number(given)
     if number is None:
-        raise TypeError(f"{what} must be None, a number or a tensor, but is {given!r}; pass one of these")
+        raise TypeError(f"{what} must be None, a number or a tensor, but is {describe_kind(given)}; pass one of these")
     if not math.isfinite(number):
         raise ValueError(f"{what} must be finite, but is {given}; pass the elapsed time before the input")
     if number < 0 and negative == "error":

@@ -157,7 +157,7 @@ class DiagonalLRCCell(Constrained, ODECell):
             assert form.inverse is not None
             # F(f) is between 1/2 and 1, so the elastance alone is about the rate at which a unit forgets.
             letters = [] if self.k_eps is None else [self.k_eps]
-            self.v.copy_(form.inverse(draw.rates(LONGEST_MEMORY), *letters))
+            self.v.copy_(form.inverse(draw.rates(longest=LONGEST_MEMORY), *letters))
         # Standardised inputs then move an argument by 2, and the elastance's by 1.
         bound = (3 / max(n, 1)) ** 0.5
         if self.synapses == "mixed":
