@@ -1,6 +1,8 @@
 """Every Python example in the README and the docs runs, top to bottom; every link leads somewhere; commands exist."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -58,3 +60,12 @@ def test_every_public_name_is_in_the_reference() -> None:
 def test_commands_exist(page: Path) -> None:
     for command in re.findall(r"(?:^|`|\s{4})lrcnet ([a-z]+)", page.read_text(), re.MULTILINE):
         assert command in COMMANDS, f"{page.name} speaks of `lrcnet {command}`"
+
+
+def test_the_badges_say_what_pyproject_says(tmp_path: Path) -> None:
+    badges = ROOT / "docs" / "images" / "badges"
+    subprocess.run([sys.executable, ROOT / "tools" / "badges.py", tmp_path], check=True)
+    made = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    assert made == {path.name: path.read_text() for path in badges.iterdir()}, (
+        "run python tools/badges.py docs/images/badges"
+    )
