@@ -84,7 +84,7 @@ def main() -> None:
     given = parser.parse_args()
     torch.manual_seed(0)
     with tempfile.TemporaryDirectory() as folder:
-        model = lrcnet.Classifier(lrcnet.LRCU(CHANNELS, UNITS, batch_first=True), UNITS, 3)
+        model = lrcnet.Classifier(lrcnet.LRCU(CHANNELS, UNITS, batch_first=True, time_feature=True), UNITS, 3)
         model.save(folder)
         file = str(export_onnx(model, Path(folder) / "net.onnx", streaming=True))
         for name, arguments in (("torch, lrcnet.Stream", [folder]), ("onnxruntime", [file, "--onnx"])):

@@ -5,9 +5,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 import lrcnet
 from lrcnet.estimators import LiquidClassifier, LiquidForecaster, LiquidRegressor
+from lrcnet.export import generate_c
 
 FAST: Any = {"units": 6, "epochs": 4, "random_state": 0}
 rng = np.random.default_rng(0)
@@ -35,6 +37,38 @@ def test_every_layer_takes_irregular_series_by_its_name(cell: str) -> None:
     values, times, y = series()
     estimator = LiquidClassifier(cell, **FAST).fit(values, y, times)
     assert estimator.predict_proba(values, times).shape == (24, 2)
+
+
+@pytest.mark.parametrize("cell", ["lrc", "cfc"])
+def test_a_wiring_sets_the_units(cell: str) -> None:
+    values, times, y = series()
+    wiring = lrcnet.wirings.AutoNCP(12, 3)
+    estimator = LiquidClassifier(cell, layer_options={"wiring": wiring}, epochs=2, random_state=0)
+    estimator.fit(values, y, times)
+    assert estimator.module_.layer.hidden_size == 12
+    assert estimator.module_.width == 3
+    assert estimator.predict(values, times).shape == (24,)
+
+
+def test_times_come_with_new_series_if_they_came_in_training() -> None:
+    values, times, y = series()
+    with pytest.raises(ValueError, match="trained with times of readings, but none are given now; pass times too"):
+        LiquidClassifier(**FAST).fit(values, y, times).predict(values)
+    with pytest.raises(ValueError, match="trained without times of readings, but some are given now; leave them out"):
+        LiquidClassifier(**FAST).fit(values, y).predict(values, times)
+
+
+def test_a_fitted_estimator_is_exported_and_streams_as_it_is() -> None:
+    values, times, y = series()
+    estimator = LiquidClassifier(**FAST)
+    with pytest.raises(ValueError, match="needs a fitted estimator of lrcnet, but this LiquidClassifier"):
+        generate_c(estimator)
+    estimator.fit(values, y, times)
+    assert generate_c(estimator).source == generate_c(estimator.module_).source
+    stream = lrcnet.Stream(estimator)
+    answers = [stream(reading, moment) for reading, moment in zip(values[0], times[0], strict=True)]
+    shares = torch.softmax(answers[-1], -1).numpy()
+    np.testing.assert_allclose(shares, estimator.predict_proba(values[:1], times[:1])[0], atol=1e-5)
 
 
 def test_a_long_table_equals_a_list_of_arrays() -> None:
@@ -174,7 +208,10 @@ BAD: list[tuple[Any, str]] = [
     (lambda: LiquidClassifier().fit(VALUES, LABELS, [*TIMES[:-1], 0 * TIMES[-1]]), "row 2 repeats the time of row 1"),
     (lambda: LiquidClassifier().fit(VALUES, "label"), "id_column is None"),
     (lambda: LiquidClassifier("gru", time_feature=False, epochs=1).fit(VALUES, LABELS, TIMES), "time_feature=True"),
-    (lambda: LiquidClassifier(**FAST).fit(VALUES, LABELS).predict(VALUES, TIMES), "times were given and none there"),
+    (
+        lambda: LiquidClassifier(**FAST).fit(VALUES, LABELS).predict(VALUES, TIMES),
+        "trained without times of readings, but some are given now",
+    ),
     (lambda: LiquidClassifier(**FAST).fit(VALUES, LABELS).predict([v[:, :1] for v in VALUES]), "2 channels as in"),
     (lambda: LiquidForecaster().fit([np.ones((1, 1))]), "at least two readings"),
     (lambda: LiquidClassifier(validation_share=1.5).fit(VALUES, LABELS), "validation_share must be"),

@@ -19,6 +19,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
+from lrcnet.cfc_layers import CfC, WiredCfC
 from lrcnet.continuous_layer import ContinuousLayer
 from lrcnet.errors import StabilityWarning, one_of, positive_size
 from lrcnet.estimators.loop import LARGEST_BATCH, Examples, Settings, answer, split_off, train
@@ -60,7 +61,7 @@ class SeriesEstimator(BaseEstimator):  # type: ignore[misc]
 
     Args:
         cell: the layer by its name in `lrcnet.LAYERS`.
-        units: number of hidden units of each layer.
+        units: number of hidden units of each layer; a wiring knows its own.
         layers: number of stacked layers.
         dropout: probability of zeroing an output between layers.
         layer_options: further keyword arguments of the layer, such as {"solver": "exponential"} or a wiring.
@@ -224,16 +225,19 @@ class SeriesEstimator(BaseEstimator):  # type: ignore[misc]
     def _make_network(self) -> SequenceModel:
         """Build the network for the preparation, with the scaling of its inputs and its unit of time."""
         prepared = self.preparation_
-        kind = LAYERS[one_of("cell", self.cell, LAYERS)]
+        kind: Any = LAYERS[one_of("cell", self.cell, LAYERS)]
         options = dict(self.layer_options or {})
+        # A wiring knows its number of units.
+        wired = options.get("wiring") is not None
+        units = None if wired else int(self.units)
+        if wired and kind is CfC:
+            kind = WiredCfC
         is_ode = issubclass(kind, ContinuousLayer)
         if prepared.time_scale is not None:
             options.setdefault("time_feature", bool(self.time_feature))
             if is_ode:
                 options = {"time_scale": prepared.time_scale, "fill_first_gap": True, **options}
-        layer: Any = kind(
-            prepared.inputs, int(self.units), int(self.layers), batch_first=True, dropout=self.dropout, **options
-        )
+        layer: Any = kind(prepared.inputs, units, int(self.layers), batch_first=True, dropout=self.dropout, **options)
         directions = 2 if layer.bidirectional else 1
         # A wired layer shows its motor neurons only.
         shown: Any = layer.cells[0].output_size if isinstance(layer, RecurrentLayer) else layer.hidden_size

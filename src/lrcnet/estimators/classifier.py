@@ -73,7 +73,7 @@ class LiquidClassifier(ClassifierMixin, SupervisedEstimator):  # type: ignore[mi
         self.classes_ = np.unique(labels)
         if len(self.classes_) < 2:
             raise ValueError(
-                f"y must have at least two classes, but has one class only ({self.classes_[0]!r}); check the target"
+                f"y must have at least two classes, but has one class only ({self.classes_[0]!s}); check the target"
             )
         if self.class_weight is None:
             self._weights = None

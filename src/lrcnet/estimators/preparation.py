@@ -95,8 +95,9 @@ class Preparation:
                 f"series must have {len(self.mean)} channels as in training, but have {series.channels}; pass the same"
             )
         if (series.times is None) != (self.time_scale is None):
-            given, other = ("no times", "times") if series.times is None else ("times", "none")
-            raise ValueError(f"series must come with times if training did, but {given} were given and {other} there")
+            trained, advice = ("without", "leave them out") if self.time_scale is None else ("with", "pass times too")
+            given = "none are" if series.times is None else "some are"
+            raise ValueError(f"the network was trained {trained} times of readings, but {given} given now; {advice}")
         values = []
         for one in series.values:
             filled, measured = fill_missing(one, np.array(self.mean))

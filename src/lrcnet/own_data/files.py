@@ -31,7 +31,8 @@ def read_file(path: str | os.PathLike[str]) -> Any:
     """
     pandas, file = import_pandas(), Path(path)
     if not file.is_file():
-        raise FileNotFoundError(f"the table must be a file, but {file} does not exist; check the path")
+        fault = "is a folder" if file.is_dir() else "does not exist"
+        raise FileNotFoundError(f"the table must be a file, but {file} {fault}; check the path")
     if file.suffix.lower() not in SUFFIXES:
         raise ValueError(f"a table must be a {' or '.join(SUFFIXES)} file, but is {file.name}; convert it")
     try:

@@ -60,8 +60,10 @@ def describe(schema: Schema, readings: Readings) -> list[str]:
     lines = [
         f"series    {len(series):,} ({source}), {min(lengths):,} to {max(lengths):,} readings, {sum(lengths):,} in all",
         f"channels  {len(schema.channels)}: {names}",
-        f"missing   {np.isnan(values).mean():.1%} of the values; filled with the last value, and marked by a mask",
     ]
+    missing = np.isnan(values).mean()
+    filled = f"{missing:.1%} of the values; filled with the last value, and marked by a mask"
+    lines.append(f"missing   {filled if missing else 'none'}")
     gaps = series.gaps()
     between = np.concatenate([one[1:] for one in gaps]) if gaps is not None else np.zeros(0)
     if len(between):
