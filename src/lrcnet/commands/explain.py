@@ -7,7 +7,6 @@ from lrcnet.flags import refuse
 HELP = "look into a trained network: attention, activity and gates on a page; its Lipschitz constant"
 EXAMPLE = "lrcnet explain runs/person_coarse_lrcu-s_seed0 --data data --html inside.html"
 GROUP, STATUS = "trained networks", "loading the network"
-SEQUENCES = 64
 DATA = "folder of the task's files, for its test split; for a driving policy, folder of a recording; for a fit, a table"
 SAMPLES = "number of test sequences, or of frames per season (default: 64 with --lipschitz)"
 INPUTS = "range of the layer's inputs without --data (default: -1 1); with --data it is the range of the data"
@@ -16,6 +15,7 @@ INPUTS = "range of the layer's inputs without --data (default: -1 1); with --dat
 def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("checkpoint", metavar="CHECKPOINT", help="folder of a run or of `lrcnet fit`, or a .ckpt file of a run")
+    add("beside", nargs="?", metavar="OTHER", help="a second one, to be shown beside the first on the same data")
     add("--html", metavar="FILE", help="file for a page about the network's attention and its neurons")
     add("--lipschitz", action="store_true", help="Lipschitz constant: bounds and empirical value")
     add("--data", metavar="DIR", help=DATA)
@@ -30,14 +30,15 @@ def run(arguments: argparse.Namespace) -> int:
 
     subject = read_subject(arguments.checkpoint)
     if arguments.html:
-        subject.write_page(arguments.html, arguments.data, arguments.samples)
+        beside = read_subject(arguments.beside) if arguments.beside else None
+        subject.write_page(arguments.html, arguments.data, arguments.samples, beside)
         print(f"written to {arguments.html}")
     if arguments.lipschitz:
         from lrcnet.theory.sensitivity import sensitivity
 
-        data = subject.layer_inputs(arguments.data, arguments.samples or SEQUENCES) if arguments.data else None
-        dt, inputs = 1.0 if arguments.dt is None else arguments.dt, tuple(arguments.inputs or (-1.0, 1.0))
-        rows = sensitivity(subject.network, data, inputs=inputs, dt=dt)
+        data = subject.layer_inputs(arguments.data, arguments.samples or 64) if arguments.data else None
+        dt = 1.0 if arguments.dt is None else arguments.dt
+        rows = sensitivity(subject.network, data, inputs=tuple(arguments.inputs or (-1.0, 1.0)), dt=dt)
         width = max(len(name) for name, _ in rows)
         for name, value in [("weights", subject.weights), *rows]:
             print(f"{name:<{width}}  {value if isinstance(value, str) else f'{value:.6g}'}")
@@ -47,6 +48,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _check(arguments: argparse.Namespace) -> None:
     if not arguments.lipschitz and not arguments.html:
         raise ValueError("say what to explain: --lipschitz, or --html FILE for a page")
+    if arguments.beside and not arguments.html:
+        raise ValueError("two networks are compared on a page; add --html FILE, or leave one out")
     if arguments.samples is not None and arguments.samples < 1:
         raise ValueError(f"--samples must be at least 1, but is {arguments.samples}")
     if not arguments.lipschitz:

@@ -270,6 +270,10 @@ class SeriesEstimator(BaseEstimator):  # type: ignore[misc]
         """Return a copy of the network whose answer to a series does not depend on the others of its batch."""
         return copy.deepcopy(self.module_).double().eval()
 
+    def network_inputs(self, X: Any, times: Any = None) -> Inputs:
+        """Return series as `module_` takes them: x (series, time, channels), dt or None, and their lengths."""
+        return self._prepare_new(X, times)
+
     def _prepare_new(self, X: Any, times: Any) -> Inputs:
         check_is_fitted(self)
         series, _ = self._read(X, times, leave_out=self._left_out)

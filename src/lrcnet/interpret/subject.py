@@ -30,8 +30,8 @@ class Subject(ABC):
         """Return inputs (sample, time, feature) of the recurrent layer for the first `samples` test sequences."""
 
     @abstractmethod
-    def write_page(self, path: str, data: str | None, samples: int | None) -> None:
-        """Write an offline HTML page about the network."""
+    def write_page(self, path: str, data: str | None, samples: int | None, beside: Subject | None = None) -> None:
+        """Write an offline HTML page about the network, or about it and another one beside it."""
 
 
 def read_subject(path: str) -> Subject:

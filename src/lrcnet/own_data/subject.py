@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from html import escape
 from pathlib import Path
 from typing import cast
 
@@ -10,6 +9,8 @@ import torch
 from torch import Tensor
 
 from lrcnet import folders
+from lrcnet.interpret.inside import Example
+from lrcnet.interpret.page import View, asset, body, collect
 from lrcnet.interpret.subject import Subject
 from lrcnet.own_data.encoding import encode
 from lrcnet.own_data.examples import Examples, read_examples, single_inputs
@@ -33,7 +34,9 @@ class FittedSubject(Subject):
         scaled = self.fitted.estimator.module_.scale_inputs(torch.cat([one["x"][:, :shortest] for one in examples]))
         return cast(Tensor, scaled)
 
-    def write_page(self, path: str, data: str | None, samples: int | None) -> None:
+    def write_page(self, path: str, data: str | None, samples: int | None, beside: Subject | None = None) -> None:
+        if beside is not None and not isinstance(beside, FittedSubject):
+            raise ValueError("a fit can be shown beside another fit only; pass two folders of lrcnet fit")
         examples = read_examples(self.fitted.path) if data is None else self._from_table(data, samples or 16)
         schema, model = self.fitted.schema, self.fitted.estimator.module_
         sections = [
@@ -42,14 +45,17 @@ class FittedSubject(Subject):
             one_series(model, examples),
         ]
         title = f"Inside {type(model.layer).__name__} of {self.fitted.path.name}"
-        links = contents([(section.name, section.title) for section in sections])
-        body = "".join(section_html(section) for section in sections)
-        write_page(
-            path,
-            title,
-            f"<header><h1>{escape(title)}</h1>{links}</header><main>{body}</main>"
-            "<footer><p class='soft'>Written by <code>lrcnet explain</code>.</p></footer>",
-        )
+        views = [fit.view(examples) for fit in (self, beside) if fit is not None]
+        more = contents([(section.name, section.title) for section in sections])
+        more += "".join(section_html(section) for section in sections)
+        shown = collect(views, channels=schema.channels)
+        write_page(path, title, body(title, shown, more=more), css=asset("inside.css"))
+
+    def view(self, examples: Examples) -> View:
+        """Return the network with sequences to show it on."""
+        classes = self.fitted.schema.classes if self.fitted.schema.task == "classification" else ()
+        given = [Example(one["x"], one.get("dt"), None) for one in examples]
+        return View(self.network, given, [str(name) for name in classes], self.fitted.path.name)
 
     def _from_table(self, data: str, samples: int) -> Examples:
         readings = encode(read_file(data), self.fitted.schema, with_targets=False)

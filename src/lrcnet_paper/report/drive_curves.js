@@ -47,16 +47,16 @@ function makeRamp(samples) {
 }
 
 // The activity of a drive: one byte per step and neuron, over the neuron's whole range.
-function decodeActivity(drive, policy) {
+function decodeActivity(drive) {
   if (!drive.levels) {
     const text = atob(drive.activity);
     drive.levels = Uint8Array.from(text, (letter) => letter.charCodeAt(0));
   }
-  const count = policy.low.length, steps = drive.action.length;
-  const value = (step, k) => policy.least[k] + (drive.levels[step * count + k] / 255) * (policy.most[k] - policy.least[k]);
+  const count = drive.low.length, steps = drive.action.length;
+  const value = (step, k) => drive.least[k] + (drive.levels[step * count + k] / 255) * (drive.most[k] - drive.least[k]);
   const colour = (step, k) => {
-    const span = policy.high[k] - policy.low[k];
-    return span > 0 ? clamp(Math.round((255 * (value(step, k) - policy.low[k])) / span), 0, 255) : 128;
+    const span = drive.high[k] - drive.low[k];
+    return span > 0 ? clamp(Math.round((255 * (value(step, k) - drive.low[k])) / span), 0, 255) : 128;
   };
   return { count, steps, value, colour };
 }

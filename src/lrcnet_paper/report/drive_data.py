@@ -40,6 +40,7 @@ def data_element(drives: DriveSet, road_maps: Mapping[str, RoadMap], span: float
         span: time that the axes of the curves cover, s.
     """
     shares = _sheet_shares(drives)
+    shown = drives.select(drives.seasons[0], drives.noises[0])
     data = {
         "step": STEP,
         "span": round(span, 4),
@@ -58,7 +59,10 @@ def data_element(drives: DriveSet, road_maps: Mapping[str, RoadMap], span: float
         "clear": CLEAR,
         "seasons": drives.seasons,
         "noises": drives.noises,
-        "policies": [_policy(drives, k) for k in range(len(drives.trained))],
+        "policies": [
+            {"label": label, "units": replay.activity.shape[1]}
+            for label, replay in zip(drives.labels, shown, strict=True)
+        ],
         "roads": [_road(road_maps[season]) for season in drives.seasons],
         "drives": [
             _drive(drives, drive, road_maps[drive.season], share)
@@ -70,13 +74,15 @@ def data_element(drives: DriveSet, road_maps: Mapping[str, RoadMap], span: float
     return f'<script type="application/json" id="data">{text}</script>'
 
 
-def neuron_ranges(drives: DriveSet, policy: int) -> dict[str, Floats]:
-    """Return the whole range of each neuron of a policy, and the percentiles after the first second, each (neuron,)."""
-    activity = [drive.replay.activity for drive in drives.drives if drive.policy == policy]
-    settled = [one[WARM_UP:] if len(one) > 2 * WARM_UP else one for one in activity]
-    low, high = np.percentile(np.concatenate(settled), PERCENTILES, axis=0)
-    whole = np.concatenate(activity)
-    return {"least": whole.min(0), "most": whole.max(0), "low": low, "high": high}
+def neuron_ranges(activity: Floats) -> dict[str, Floats]:
+    """Return the whole range of each neuron of a drive, and its percentiles after the first second, each (neuron,).
+
+    Args:
+        activity: states, (step, neuron).
+    """
+    settled = activity[WARM_UP:] if len(activity) > 2 * WARM_UP else activity
+    low, high = np.percentile(settled, PERCENTILES, axis=0)
+    return {"least": activity.min(0), "most": activity.max(0), "low": low, "high": high}
 
 
 def _camera(world: str) -> dict[str, Any]:
@@ -97,11 +103,6 @@ def _camera(world: str) -> dict[str, Any]:
     return camera
 
 
-def _policy(drives: DriveSet, policy: int) -> dict[str, Any]:
-    ranges = {name: _numbers(values, 5) for name, values in neuron_ranges(drives, policy).items()}
-    return {"label": drives.labels[policy], **ranges}
-
-
 def _road(road_map: RoadMap) -> dict[str, Any]:
     return {
         "x": _numbers(road_map.points[:, 0], 3),
@@ -115,7 +116,7 @@ def _road(road_map: RoadMap) -> dict[str, Any]:
 def _drive(drives: DriveSet, drive: RecordedDrive, road_map: RoadMap, share: int) -> dict[str, Any]:
     replay = drive.replay
     x, y, direction = road_map.place(replay.x, replay.y, replay.direction)
-    ranges = neuron_ranges(drives, drive.policy)
+    ranges = neuron_ranges(replay.activity)
     span = np.where(ranges["most"] > ranges["least"], ranges["most"] - ranges["least"], 1.0)
     levels = (255 * (replay.activity - ranges["least"]) / span).round().astype(np.uint8)
     r = correlation(torch.from_numpy(replay.activity), torch.from_numpy(replay.action)) if replay.steps > 1 else None
@@ -137,6 +138,7 @@ def _drive(drives: DriveSet, drive: RecordedDrive, road_map: RoadMap, share: int
         "x": _numbers(x, 2),
         "y": _numbers(y, 2),
         "direction": _numbers(np.degrees(direction), 2),
+        **{name: _numbers(values, 5) for name, values in ranges.items()},
         "activity": base64.b64encode(levels.tobytes()).decode(),
         "r": [0.0] * levels.shape[1] if r is None else _numbers(r.double().numpy(), 3),
         "crashed": replay.crashed,

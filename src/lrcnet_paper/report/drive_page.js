@@ -26,7 +26,7 @@ function select() {
   drives = data.policies.map((_, k) =>
     data.drives.find((drive) => drive.policy === k && drive.season === seasonIndex() && drive.noise === level()));
   road = data.roads[seasonIndex()];
-  activities = drives.map((drive, k) => decodeActivity(drive, data.policies[k]));
+  activities = drives.map(decodeActivity);
   maps.select(drives, road);
   charts.steering.set("expert", drives[0].advice);
   drives.forEach((drive, k) => {
@@ -94,6 +94,7 @@ function drawWheel() {
   pictures[0].sketch(road, wheel.place);
   const over = screens[0].querySelector(".over");
   over.hidden = false;
+  screens[0].classList.toggle("driven", wheel.active);
   over.textContent = wheel.ending
     ? `You ${wheel.ending}. ${data.policies[0].label} ${drives[0].ending.toLowerCase()}. Press w to try again, Escape to go back.`
     : `You drive: ${wheel.metres.toFixed(0)} m. ← and → steer, Escape gives the wheel back.`;
@@ -139,6 +140,7 @@ function stopWheel() {
   delete main.dataset.wheel;
   takeWheel.textContent = "Take the wheel";
   wheelKeys.hidden = true;
+  screens[0].classList.remove("driven");
   screens[0].querySelector(".over").textContent = drives[0].ending;
   setPlaying(false);
   draw();
@@ -153,7 +155,7 @@ function strongestNeuron() {
 function showNeuron(neuron) {
   shown = neuron;
   const { policy, k } = neuron, drive = drives[policy], r = drive.r[k];
-  const { low, high, label } = data.policies[policy], figure = find("neuron");
+  const { low, high } = drive, { label } = data.policies[policy], figure = find("neuron");
   // The neuron's own range from its 2nd to its 98th percentile fills nine tenths of the plot.
   const plotLow = Number(figure.dataset.low), plotHigh = Number(figure.dataset.high), span = high[k] - low[k] || 1;
   const scaled = drive.action.map((_, step) => {
@@ -169,8 +171,8 @@ function showNeuron(neuron) {
   main.dataset.neuron = `${policy}-${k}`;
   document.querySelectorAll(".neurons .row").forEach((row, i) => {
     row.hidden = i !== policy;
-    row.style.top = `${(100 * k) / data.policies[i].low.length}%`;
-    row.style.height = `${100 / data.policies[i].low.length}%`;
+    row.style.top = `${(100 * k) / data.policies[i].units}%`;
+    row.style.height = `${100 / data.policies[i].units}%`;
   });
 }
 
@@ -196,7 +198,7 @@ function pin(neuron) {
 
 function listenToNeurons(plot, policy) {
   const neuronAt = (event) => {
-    const box = plot.getBoundingClientRect(), rows = data.policies[policy].low.length;
+    const box = plot.getBoundingClientRect(), rows = data.policies[policy].units;
     return { policy, k: clamp(Math.floor(((event.clientY - box.top) / box.height) * rows), 0, rows - 1) };
   };
   plot.addEventListener("pointermove", (event) => showNeuron(neuronAt(event)));
@@ -219,7 +221,7 @@ function readLink() {
   if (noise && at(data.noises, wanted.get("noise")) >= 0) noise.value = at(data.noises, wanted.get("noise"));
   if (season && at(data.seasons, wanted.get("season")) >= 0) season.value = at(data.seasons, wanted.get("season"));
   const [policy, k] = (wanted.get("neuron") || "").split("-").map(Number);
-  if (data.policies[policy] && k < data.policies[policy].low.length) pinned = shown = { policy, k };
+  if (data.policies[policy] && k < data.policies[policy].units) pinned = shown = { policy, k };
   select();
   if (Number.isFinite(Number(wanted.get("t") ?? NaN))) go(Number(wanted.get("t")));
 }

@@ -54,7 +54,8 @@ def write_drives(drives: DriveSet, path: str | os.PathLike[str]) -> Path:
         f'<main id="drive" style="--now:0" class="policies-{len(drives.trained)}">'
         "<noscript><p class='note'>The camera pictures, the neurons and the controls need JavaScript; the curves of "
         "the first drive do not.</p></noscript>"
-        f'<div class="stage" id="stage"><div class="side">{panels.player(drives)}{panels.curves(drives, span)}</div>'
+        f'<div class="stage" id="stage"><div class="side">{panels.player(drives)}{panels.curves(drives, span)}'
+        f"{panels.one_neuron(drives, span)}</div>"
         f'<div class="side">{panels.maps(drives, first_road)}{panels.neurons(drives, span)}</div></div>'
         f"{_facts(drives)}</main>"
         f"<footer><p class='soft'>Written by <code>lrcnet drive</code>; trained by {commands}.</p></footer>"

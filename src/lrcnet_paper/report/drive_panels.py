@@ -226,12 +226,18 @@ def curves(drives: DriveSet, span: float) -> str:
 
 
 def neurons(drives: DriveSet, span: float) -> str:
-    """Return the activity of every neuron over time, and the curve of one of them beside the steering."""
+    """Return the activity of every neuron over time."""
     shown = drives.select(drives.seasons[0], drives.noises[0])
     strips = "".join(
         _strip(k, label, replay.activity.shape[1], span)
         for k, (label, replay) in enumerate(zip(drives.labels, shown, strict=True))
     )
+    return f'<section class="activity">{strips}</section>'
+
+
+def one_neuron(drives: DriveSet, span: float) -> str:
+    """Return the curve of one neuron beside the steering, and the choice of a neuron that colours the road."""
+    shown = drives.select(drives.seasons[0], drives.noises[0])
     options = "".join(
         f'<option value="{k}-{i}">{escape(label)}: neuron {i + 1}</option>'
         for k, (label, replay) in enumerate(zip(drives.labels, shown, strict=True))
@@ -250,7 +256,7 @@ def neurons(drives: DriveSet, span: float) -> str:
         ends=0,
     )
     return (
-        f'<section class="activity">{strips}<p class="soft" id="neuron-line"><b id="neuron-name"></b> '
+        f'<section class="detail"><p class="soft" id="neuron-line"><b id="neuron-name"></b> '
         f'<span id="neuron-facts"></span></p>{detail}<div class="controls"><label>Colour the road by '
         f'<select id="neuron-select"><option value="">no neuron</option>{options}</select></label></div></section>'
     )

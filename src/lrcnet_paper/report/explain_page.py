@@ -8,6 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lrcnet.interpret.page import View, asset, body, collect
 from lrcnet.pages.content import Section
 from lrcnet.pages.html import contents, section_html, write_page
 from lrcnet_paper.results.provenance import format_provenance, provenance_of
@@ -43,17 +44,34 @@ def explain(trained: TrainedNetwork, data: str | None = None, samples: int | Non
     )
 
 
-def write_explanation(trained: TrainedNetwork, sections: Sequence[Section], path: str | os.PathLike[str]) -> Path:
-    """Write the page; it has no script and nothing to load."""
+def write_explanation(
+    trained: TrainedNetwork,
+    sections: Sequence[Section],
+    path: str | os.PathLike[str],
+    views: Sequence[View] = (),
+    channels: Sequence[str] = (),
+) -> Path:
+    """Write the page, which has nothing to load.
+
+    Args:
+        trained: the network.
+        sections: what was measured.
+        path: the HTML file.
+        views: one or two networks with sequences for the interactive part; empty for none.
+        channels: names of their input channels.
+    """
     spec = trained.spec
     title = f"Inside {spec.model} on {spec.task} ({spec.label()})"
-    weights = format_provenance(provenance_of(trained))
-    body = "".join(section_html(section) for section in sections)
-    return write_page(
-        path,
-        title,
-        f'<header><h1>{escape(title)}</h1><p class="soft">Weights: {escape(weights)}.</p>'
-        f"{contents([(section.name, section.title) for section in sections])}</header><main>{body}</main>"
+    weights = f'<p class="soft">Weights: {escape(format_provenance(provenance_of(trained)))}.</p>'
+    links = contents([(section.name, section.title) for section in sections])
+    text = "".join(section_html(section) for section in sections)
+    footer = (
         "<footer><p class='soft'>Written by <code>lrcnet explain</code>; the network was trained by "
-        f"<code>{escape(spec.command())}</code>.</p></footer>",
+        f"<code>{escape(spec.command())}</code>.</p></footer>"
+    )
+    if views:
+        page = body(title, collect(views, channels=channels), header=weights + links, more=text, footer=footer)
+        return write_page(path, title, page, css=asset("inside.css"))
+    return write_page(
+        path, title, f"<header><h1>{escape(title)}</h1>{weights}{links}</header><main>{text}</main>{footer}"
     )

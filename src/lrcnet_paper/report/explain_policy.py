@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from lrcnet.pages.content import Cell, Picture, Section, Table
+from lrcnet.progress import track
 from lrcnet_paper.artefacts import neuron_drives
 from lrcnet_paper.artefacts.activity import cells as activity
 from lrcnet_paper.artefacts.activity.figures import draw_roads
@@ -22,11 +23,12 @@ if TYPE_CHECKING:
     from lrcnet_paper.models.policy import Policy
     from lrcnet_paper.training.trained_network import TrainedNetwork
 
-PAIRS = 200
+PAIRS = 100
 SECOND_METHOD = "integrated gradients"
 NEURONS = 10
 STEPS = 90
-ROADS = neuron_drives.RoadPlan(1, 1000.0)
+ROADS = neuron_drives.RoadPlan(1, 400.0)
+"""Shorter than the roads of the figures: the page is to be made within two minutes."""
 
 
 def sections(trained: TrainedNetwork, provenance: Provenance, data: str | None, samples: int | None) -> list[Section]:
@@ -35,17 +37,27 @@ def sections(trained: TrainedNetwork, provenance: Provenance, data: str | None, 
 
     policy, smoke = trained.network, trained.spec.budget == "smoke"
     assert isinstance(policy, Policy)
-    views = _views(data, samples or (2 if smoke else PAIRS), 20.0 if smoke else 400.0)
-    plan = neuron_drives.SMOKE if smoke else ROADS
-    driven = {season: drives[0] for season, drives in neuron_drives.drive_roads(policy, plan).items()}
     name = trained.spec.model
-    return [
-        _attention(policy, name, provenance, views),
-        _noise(policy, name, provenance, views),
-        _roads(driven, provenance),
-        _correlations(driven, provenance),
-        _trace(policy, provenance, smoke),
+    views: dict[str, Tensor] = {}
+    driven: dict[str, WatchedDrive] = {}
+
+    def look() -> Section:
+        views.update(_views(data, samples or (2 if smoke else PAIRS), 20.0 if smoke else 400.0))
+        return _attention(policy, name, provenance, views)
+
+    def drive() -> Section:
+        plan = neuron_drives.SMOKE if smoke else ROADS
+        driven.update({season: drives[0] for season, drives in neuron_drives.drive_roads(policy, plan).items()})
+        return _roads(driven, provenance)
+
+    parts: list[Callable[[], Section]] = [
+        look,
+        lambda: _noise(policy, name, provenance, views),
+        drive,
+        lambda: _correlations(driven, provenance),
+        lambda: _trace(policy, provenance, smoke),
     ]
+    return [part() for part in track(parts, "looking into the policy", unit="section")]
 
 
 def _views(data: str | None, count: int, length: float) -> dict[str, Tensor]:

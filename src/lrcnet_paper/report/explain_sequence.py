@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 
 from lrcnet.interpret import heat_map, marks, rank, shares, trace
+from lrcnet.interpret.page import View, split_examples
+from lrcnet.pages import palette
 from lrcnet.pages.content import Cell, Picture, Section, Table
 from lrcnet_paper.results.provenance import Provenance, format_provenance
 
@@ -34,6 +36,20 @@ def label_names(task: str, outputs: int) -> tuple[str, ...]:
     if task == "imdb":
         return ("a positive review",)
     return tuple(f"digit {k}" if task == "psmnist" else f"label {k}" for k in range(outputs))
+
+
+def view(trained: TrainedNetwork, data: str | None, samples: int | None) -> View:
+    """Return the network and test sequences for the interactive part of the page."""
+    task = trained.task
+    split = task.load("test", data).evenly_spaced(samples or SAMPLES.get(task.name, 64))
+    x, dt, y = split[slice(None)]
+    names = label_names(task.name, task.output_size)
+    # A single logit tells its label from everything else.
+    classes = ["anything else", *names] if len(names) == 1 else list(names)
+    labels = y.reshape(len(y), -1) if y.ndim > 1 else y
+    labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
+    model = palette.model_label(trained.spec.model)
+    return View(trained.network.eval(), split_examples(x, dt, labels), classes, model)
 
 
 def sections(trained: TrainedNetwork, provenance: Provenance, data: str | None, samples: int | None) -> list[Section]:

@@ -26,6 +26,71 @@ def test_nothing_overflows_and_everything_can_be_seen(open_explanation, width):
     assert not hidden
 
 
+@pytest.fixture
+def open_person(open_page, person_page):  # noqa: F811
+    def open_ready(*arguments, **options):
+        tab = open_page(person_page, *arguments, **options)
+        tab.wait_for_selector("main[data-ready]")
+        return tab
+
+    return open_ready
+
+
+def test_the_slider_goes_through_the_test_sequences(open_person):
+    tab = open_person()
+    assert tab.inner_text("#sequence-name") == "number 1, 32 readings"
+    before = tab.locator(".answers path").first.get_attribute("d")
+    tab.locator("#sequence").fill("3")
+    assert tab.inner_text("#sequence-name") != "number 1, 32 readings"
+    assert tab.locator(".answers path").first.get_attribute("d") != before
+
+
+def test_all_panels_share_one_axis_and_one_cursor(open_person):
+    tab = open_person()
+    lefts, rights = tab.evaluate(
+        """() => { const b = [...document.querySelectorAll('.plot')].map(e => e.getBoundingClientRect());
+        return [b.map(r => r.left), b.map(r => r.right)] }"""
+    )
+    assert len(lefts) == 8, "inputs, labels, probabilities and five quantities"
+    assert max(lefts) - min(lefts) < 1
+    assert max(rights) - min(rights) < 1
+    tab.locator(".answers .plot").hover()
+    assert tab.locator(".cursor").count() == 8
+
+
+def test_neurons_are_sorted_on_demand(open_person):
+    tab = open_person()
+    ticks = "[...document.querySelectorAll('.units .tick')].slice(0, 2).map(e => e.textContent).join()"
+    assert tab.evaluate(ticks) == "1,6"
+    orders = {}
+    for order in ("time constant", "similarity"):
+        tab.select_option("#order", order)
+        orders[order] = tab.evaluate(ticks)
+    assert any(order != "1,6" for order in orders.values())
+
+
+def test_a_click_ablates_a_neuron_and_the_probabilities_change(open_person):
+    tab = open_person()
+    plot = tab.locator(".units .plot").first
+    height = plot.bounding_box()["height"]
+    plot.click(position={"x": 50, "y": height * 2.5 / 6})
+    assert tab.get_attribute("#inside", "data-ablated") == "3"
+    assert tab.inner_text(".answers b") == "Predicted probabilities without neuron 3"
+    assert tab.locator(".answers path.before").count() > 0
+    assert tab.locator(".units .band").count() == 5
+    plot = tab.locator(".units .plot").first
+    plot.click(position={"x": 50, "y": height * 2.5 / 6})
+    assert tab.get_attribute("#inside", "data-ablated") == ""
+
+
+def test_a_printed_page_has_its_panels_and_no_controls(open_person):
+    tab = open_person(703)
+    tab.emulate_media(media="print")
+    assert tab.locator(".controls:visible").count() == 0
+    assert tab.locator(".units canvas:visible").count() == 5
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 703
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_has_enough_contrast(open_explanation, scheme):
     assert not open_explanation(1280, scheme).evaluate(CONTRAST)
