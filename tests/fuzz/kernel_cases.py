@@ -239,9 +239,9 @@ def _run(case: KernelCase, layer: Any, call: _Call, *, as_given: bool) -> dict[s
 
 
 def _replace_letters(layer: nn.Module, form: str) -> None:
-    for cell in layer.cells:
-        for name, parameter in list(cell.named_parameters()):
-            setattr(cell, name, nn.Parameter(shape_as(form, parameter.detach())))
+    for module in layer.modules():
+        for name, parameter in list(module.named_parameters(recurse=False)):
+            setattr(module, name, nn.Parameter(shape_as(form, parameter.detach())))
 
 
 def attack(case: KernelCase) -> Outcome:

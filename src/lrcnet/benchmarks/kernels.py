@@ -1,12 +1,13 @@
 """Training steps of the fused kernel against torch.nn.LSTM, the plain loop, ncps and the time of its sigmoids alone."""
 
 import importlib.util
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 import lrcnet
-from lrcnet.benchmarks.measure import Measurement, best_in_turn, training_step
+from lrcnet.benchmarks.measure import Measurement, best_in_turn, medians_in_turn, training_step
 from lrcnet.kernels import native
 from lrcnet.wirings import AutoNCP, Random
 
@@ -18,6 +19,8 @@ SHAPES = [
     ("person activity", 128, 32, 7, 64, 100, False, 0.80, 8.0),
     ("driving policy", 32, 32, 64, 19, 23, True, 1.5, 10.0),
 ]
+# Steps of a stream that are timed together.
+STREAM = 100
 # Numbers that one core passes through the sigmoid at a time; few enough for the nearest cache.
 CHUNK = 2048
 
@@ -55,20 +58,40 @@ def _wired() -> list[Measurement]:
         "nine tenths of the synapses": Random(units, sparsity_level=0.1),
         "AutoNCP(64, 8)": AutoNCP(units, 8),
     }
+    layers = [lrcnet.LRCU(inputs, units, batch_first=True, backend="fused") for _ in range(2)]
+    layers += [lrcnet.LRCU(inputs, wiring=w, batch_first=True, backend="fused") for w in wirings.values()]
+    # The dense layer twice: the difference between the two is that of the machine.
+    names = ["all synapses once more", *wirings]
     measurements = []
-    for batch, steps in ((64, 100), (1, 100)):
-        x = torch.rand(batch, steps, inputs)
-        layers = [lrcnet.LRCU(inputs, units, batch_first=True, backend="fused")]
-        layers += [lrcnet.LRCU(inputs, wiring=w, batch_first=True, backend="fused") for w in wirings.values()]
-        dense, *times = best_in_turn(*(training_step(layer, x) for layer in layers))
-        for name, ours in zip(wirings, times, strict=True):
-            what = f"LRCU-S {units}, {name} ({batch}, {steps}, {inputs}), forward + backward"
+
+    def compare(what: str, dense: float, times: list[float], scale: float, unit: str, fast: bool) -> None:
+        for name, ours in zip(names, times, strict=True):
             # Twice as fast with a quarter of the synapses, and never slower.
-            least = 2.0 if batch > 1 and name.startswith("a quarter") else 1.0
+            least = 2.0 if fast and name.startswith("a quarter") else None if name == names[0] else 1.0
+            text = f"LRCU-S {units}, {name} {what}"
             measurements.append(
-                Measurement(what, ours * 1e3, "ms", "all synapses", dense * 1e3, dense / ours, least, at_least=True)
+                Measurement(text, ours * scale, unit, "all synapses", dense * scale, dense / ours, least, at_least=True)
             )
+
+    for batch, repeats in ((64, 9), (8, 40), (2, 100), (1, 100)):
+        x = torch.rand(batch, 100, inputs)
+        dense, *times = medians_in_turn(*(training_step(layer, x) for layer in layers), repeats=repeats)
+        compare(f"({batch}, 100, {inputs}), forward + backward", dense, times, 1e3, "ms", fast=batch == 64)
+    dense, *times = medians_in_turn(*(_stream(layer, torch.rand(1, inputs)) for layer in layers), repeats=100)
+    compare(f"(1, {inputs}), one step of a stream", dense / STREAM, [t / STREAM for t in times], 1e6, "us", fast=False)
     return measurements
+
+
+def _stream(layer: lrcnet.LRCU, reading: torch.Tensor) -> Callable[[], None]:
+    """Return a function that takes `STREAM` steps, each from the state of the one before."""
+
+    def run() -> None:
+        with torch.no_grad():
+            state = None
+            for _ in range(STREAM):
+                _, state = layer.step(reading, state)
+
+    return run
 
 
 def _ncps() -> list[Measurement]:

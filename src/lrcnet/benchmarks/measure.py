@@ -45,19 +45,25 @@ class Measurement:
         return self.ratio >= self.limit if self.at_least else self.ratio <= self.limit
 
 
+def _choose_clock() -> Callable[[], float]:
+    """Return a clock: that of the processor with one thread, so that other programs on the machine are not counted."""
+    return time.process_time if torch.get_num_threads() == 1 else time.perf_counter
+
+
 def best_in_turn(*calls: Callable[[], Any], repeats: int = 9, rounds: int = 2) -> list[float]:
     """Return the best time of each call in seconds.
 
     The calls take turns in blocks: one call to warm up, then `repeats` timed calls.
     """
+    clock = _choose_clock()
     best = [float("inf")] * len(calls)
     for _ in range(rounds):
         for i, call in enumerate(calls):
             call()
             for _ in range(repeats):
-                start = time.perf_counter()
+                start = clock()
                 call()
-                best[i] = min(best[i], time.perf_counter() - start)
+                best[i] = min(best[i], clock() - start)
     return best
 
 
@@ -74,13 +80,14 @@ def threads(count: int) -> Iterator[None]:
 
 def medians_in_turn(*calls: Callable[[], Any], repeats: int = 15) -> list[float]:
     """Return the median time of each call in seconds; the calls take turns one by one, after one each to warm up."""
+    clock = _choose_clock()
     times: list[list[float]] = [[] for _ in calls]
     for repeat in range(repeats + 1):
         for call_times, call in zip(times, calls, strict=True):
-            start = time.perf_counter()
+            start = clock()
             call()
             if repeat:
-                call_times.append(time.perf_counter() - start)
+                call_times.append(clock() - start)
     return [statistics.median(call_times) for call_times in times]
 
 

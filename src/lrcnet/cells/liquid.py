@@ -94,13 +94,14 @@ class LiquidCell(LiquidParameters, ODECell):
             dtype=dtype,
         )
         self.maps_output = output_map
+        self._motors = self.hidden_size if self.wiring is None else self.wiring.output_size
         solver = one_of(f"solver of {name}", self.solvers[0] if solver is None else solver, self.solvers)
         self.set_solver(solver, self.default_unfolds if unfolds is None else unfolds, negative_dt)
         self.backend = one_of("backend", backend, kernels.CHOICES)
 
     @property
     def output_size(self) -> int:
-        return self.hidden_size if self.wiring is None else self.wiring.output_size
+        return self._motors
 
     def switches(self, *, solver: str | None = None, batch_first: bool = False, for_kernel: bool = False) -> Switches:
         """Return the switches of this model, with another solver if one is given.
