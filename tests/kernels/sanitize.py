@@ -25,7 +25,7 @@ X86 = platform.machine() in ("x86_64", "AMD64")
 NARROW = ["-mavx2", "-mfma"] if X86 else []
 BUILDS = {
     "avx2": NARROW,
-    "baseline": [*NARROW, "-DLRCNET_VECTOR_BYTES=64", "-DLRCNET_SHARED=6", "-DLRCNET_ESTIMATE"],
+    "baseline": [*NARROW, "-DLRCNET_VECTOR_BYTES=64", "-DLRCNET_SHARED=6", "-DLRCNET_WIDE"],
 }
 MODULE = "LRCNET_SANITIZED_MODULE"
 

@@ -112,7 +112,9 @@ def test_single_precision_stays_as_exact_over_a_long_sequence(model: dict[str, A
 
 @pytest.mark.parametrize("sizes", [sizes for sizes in SIZES if sizes[0] < 100], ids=str)
 def test_single_precision_is_as_exact_at_odd_sizes(sizes: tuple[int, int, int, int]) -> None:
-    check_error_law((problem(*sizes, model["elastance"], seed), model) for seed in range(2) for model in SOME_MODELS)
+    # A network of one unit has one k_eps: it takes more of them until their error is not a matter of luck.
+    seeds = range(max(2, 16 // sizes[3]))
+    check_error_law((problem(*sizes, model["elastance"], seed), model) for seed in seeds for model in SOME_MODELS)
 
 
 @settings(max_examples=40, deadline=None)

@@ -32,7 +32,7 @@ struct Sums {
 template <class T>
 struct BackwardScratch {
   T *y, *gf, *gu, *gw, *gf_one, *gu_one, *gw_one, *dy, *h, *gh, *lanes;
-  T *y_t, *dy_t;  // transposed, for a wiring
+  T *y_t, *dy_t;  // transposed; y only for a wiring
   Currents<T> gradient_t;
 
   void lay_out(Arena& arena, Sizes sizes) {
@@ -45,7 +45,7 @@ struct BackwardScratch {
     h = arena.take<T>(points * sizes.m_padded), gh = arena.take<T>(block);
     lanes = arena.take<T>(sizes.block * kLanes<T>);
     const index_t stride = sizes.input_wired ? sizes.block_points : 0, rows = larger(sizes.m_padded, sizes.n_padded);
-    y_t = arena.take<T>(rows * stride), dy_t = arena.take<T>(rows * stride);
+    y_t = arena.take<T>(rows * stride), dy_t = arena.take<T>(rows * larger(stride, sizes.step_points));
     gradient_t = {arena.take<T>(sizes.m_padded * stride), arena.take<T>(sizes.m_padded * stride),
                   arena.take<T>(sizes.m_padded * stride), stride};
   }
@@ -88,7 +88,11 @@ struct Backward {
     if (!gradients.states) return;
     for (index_t b = 0; b < samples; ++b) {
       const T* from = static_cast<const T*>(gradients.states) + time * gradients.time + (sample + b) * gradients.batch;
-      for (index_t i = 0; i < sizes.m; ++i) gh[b * sizes.m_padded + i] += from[i * gradients.unit];
+      T* to = gh + b * sizes.m_padded;
+      if (gradients.unit == 1)  // a constant stride, so that the compiler makes vectors of it
+        for (index_t i = 0; i < sizes.m; ++i) to[i] += from[i];
+      else
+        for (index_t i = 0; i < sizes.m; ++i) to[i] += from[i * gradients.unit];
     }
   }
 
@@ -159,13 +163,23 @@ struct Backward {
       return differentiate_wired(scratch, weights.state_wires, h, sizes.m_padded, samples, gf, gu, gw, sum.state,
                                  scratch.gh);
     differentiate_synapses(weights.state, h, sizes.m_padded, samples, gf, gu, sum.state, scratch.gh, sizes.m_padded,
-                           scratch.lanes);
+                           {scratch.lanes, scratch.dy_t, sizes.step_points});
     if (!elastic) return;
     matmul_add(gw, sizes.m_padded, index_t(1), samples, weights.o_t_state, sizes.m_padded, sizes.m, scratch.gh,
                sizes.m_padded, sizes.vectors);
     if (sizes.K > 1)
       matmul_add(h, index_t(1), sizes.m_padded, sizes.m, gw, sizes.m_padded, samples, sum.o, sizes.m_padded,
                  sizes.vectors);
+  }
+
+  // Asks for the gates that the next step of the backward pass, the one before in time, will read: the processor does not
+  // foresee a walk backwards.
+  void prefetch_gates(index_t time, index_t sample, index_t samples) const {
+    const index_t row = sizes.planes * sizes.m;
+    const char *from = reinterpret_cast<const char*>(static_cast<const T*>(problem.saved) +
+                                                     (time * sizes.K * sizes.B + sample) * row),
+               *end = from + samples * row * static_cast<index_t>(sizeof(T));
+    for (; from < end; from += 64) __builtin_prefetch(from, 0, 2);
   }
 
   // Differentiates one step with all its unfoldings; leaves its gf, gu, gw, summed over unfoldings, for the inputs'
@@ -176,6 +190,7 @@ struct Backward {
     T *gf_all = scratch.gf + point * sizes.m_padded, *gu_all = scratch.gu + point * sizes.m_padded,
       *gw_all = scratch.gw + point * sizes.m_padded;
     add_output_gradient(scratch.gh, time, sample, samples);
+    if (time > 0) prefetch_gates(time - 1, sample, samples);
     for (index_t k = sizes.K - 1; k >= 0; --k) {
       const bool apart = k < sizes.K - 1;
       T *gf = apart ? scratch.gf_one : gf_all, *gu = apart ? scratch.gu_one : gu_all,
@@ -208,7 +223,8 @@ struct Backward {
       const index_t some = smaller(sizes.block, points - p);
       differentiate_synapses(weights.input, scratch.y + p * sizes.n_padded, sizes.n_padded, some,
                              scratch.gf + p * sizes.m_padded, scratch.gu + p * sizes.m_padded, sum.input,
-                             want_y ? scratch.dy + p * sizes.n_padded : nullptr, sizes.n_padded, scratch.lanes);
+                             want_y ? scratch.dy + p * sizes.n_padded : nullptr, sizes.n_padded,
+                             {scratch.lanes, scratch.dy_t, sizes.step_points});
     }
     if (elastic) {
       matmul_add(scratch.y, index_t(1), sizes.n_padded, sizes.n, scratch.gw, sizes.m_padded, points,

@@ -8,19 +8,39 @@ namespace {
 template <class T>
 struct Exp2;
 
-// 2^r for |r| <= 1/2, minimax in relative error: 7.5e-8 in single precision, 3e-18 in double.
+// 2^z = 2^n 2^r, where r = z - n has a polynomial, minimax in relative error. Adding kRound to z rounds it to n and leaves
+// n, plus the bias of an exponent, in the low bits, so that a shift makes the number 2^n.
+#if defined(LRCNET_WIDE)
+// n is a multiple of 1/32, and 2^n comes from a table: |r| <= 1/64, relative error 5.4e-8.
+template <>
+struct Exp2<float> {
+  static constexpr int kDegree = 2;
+  static constexpr float kCoefficients[kDegree + 1] = {1.0f, 0.69315733f, 0.2402265f};
+  static constexpr float kRound = 393216.0f;
+  static constexpr int kShift = 18;
+  // For |z| up to this, exp(z) and its reciprocal are normal numbers.
+  static constexpr float kLimit = 86.0f;
+  // The bits of 2^(i / 32), less those that i itself will add.
+  static constexpr std::int32_t kPowers[32] = {
+      0x3f800000, 0x3f7ecd87, 0x3f7daac3, 0x3f7c980f, 0x3f7b95c2, 0x3f7aa43a, 0x3f79c3d3, 0x3f78f4f0,
+      0x3f7837f0, 0x3f778d3a, 0x3f76f532, 0x3f767043, 0x3f75fed7, 0x3f75a15b, 0x3f75583f, 0x3f7523f6,
+      0x3f7504f3, 0x3f74fbaf, 0x3f7508a4, 0x3f752c4d, 0x3f75672a, 0x3f75b9be, 0x3f76248c, 0x3f76a81e,
+      0x3f7744fd, 0x3f77fbb8, 0x3f78ccdf, 0x3f79b907, 0x3f7ac0c7, 0x3f7be4ba, 0x3f7d257d, 0x3f7e83b3};
+};
+#else
+// n is an integer: |r| <= 1/2, relative error 7.5e-8.
 template <>
 struct Exp2<float> {
   static constexpr int kDegree = 5;
   static constexpr float kCoefficients[kDegree + 1] = {1.00000007165471f,   0.693146967065035f,   0.240221197237107f,
                                                        0.0555071327185564f, 0.00967554134312133f, 0.00132764726319509f};
-  // Adding this rounds to an integer n and leaves n + bias in the low bits, so that a shift makes the float 2^n.
   static constexpr float kRound = 12582912.0f + 127.0f;
-  static constexpr int kMantissa = 23;
-  // For |z| up to this, exp(z) and its reciprocal are normal numbers.
+  static constexpr int kShift = 23;
   static constexpr float kLimit = 86.0f;
 };
+#endif
 
+// n is an integer, relative error 3e-18.
 template <>
 struct Exp2<double> {
   static constexpr int kDegree = 11;
@@ -29,40 +49,58 @@ struct Exp2<double> {
       0.0096181291075883352443, 0.0013333558146789921722, 0.00015403530462514432062, 0.000015252733489988525649,
       1.321543308967639918e-6,  1.0178198021671930844e-7, 7.0741056135081427963e-9,  4.4352827069572771511e-10};
   static constexpr double kRound = 6755399441055744.0 + 1023.0;
-  static constexpr int kMantissa = 52;
+  static constexpr int kShift = 52;
   static constexpr double kLimit = 700.0;
 };
 
 template <class T>
 constexpr T kLog2E = static_cast<T>(1.4426950408889634074);
 
-// exp(unit z) = power * fraction, both positive; needs |unit z| <= kLimit, or NaN, which ends up in fraction. The unit
-// is a power of two. z log2(e) is never rounded: it only occurs inside fused operations, so that folding the factor
-// into the weights would gain nothing and cost precision. Several vectors are computed together, because one alone
-// would wait for each of its results.
-template <class T, int N>
+// What an argument is the exponent of. The synapses' weights are packed with log2(e) folded into them (see synapses.h).
+enum Base { kE, kTwo };
+
+// 2^n, given n + kRound.
+template <class T>
+LRCNET_INLINE Vec<T> scale_by_power(Vec<T> rounded) {
+  return (Vec<T>)((IVec<T>)rounded << Exp2<T>::kShift);
+}
+
+#if defined(LRCNET_WIDE)
+template <>
+LRCNET_INLINE Vec<float> scale_by_power<float>(Vec<float> rounded) {
+  typedef std::uint32_t Bits __attribute__((vector_size(LRCNET_VECTOR_BYTES)));
+  const IVec<float> bits = (IVec<float>)rounded;
+  return (Vec<float>)((Bits)(bits << Exp2<float>::kShift) + (Bits)look_up(Exp2<float>::kPowers, bits));
+}
+#endif
+
+// exp(unit z), or 2^z, = power * fraction, both positive; needs |unit z| <= kLimit, or NaN, which ends up in fraction.
+// The unit is a power of two. z log2(e) is never rounded: it only occurs inside fused operations. Several vectors are
+// computed together, because one alone would wait for each of its results.
+template <class T, int N, Base base = kE>
 LRCNET_INLINE void split_exp(const Vec<T> (&z)[N], Vec<T> (&power)[N], Vec<T> (&fraction)[N], T unit = T(1)) {
   using E = Exp2<T>;
   const T log2e = kLog2E<T> * unit;
   Vec<T> r[N];
-  for (int i = 0; i < N; ++i) power[i] = z[i] * log2e + E::kRound;
+  for (int i = 0; i < N; ++i) power[i] = (base == kTwo ? z[i] : z[i] * log2e) + E::kRound;
   for (int i = 0; i < N; ++i) r[i] = power[i] - E::kRound;
-  for (int i = 0; i < N; ++i) r[i] = z[i] * log2e - r[i];
-  for (int i = 0; i < N; ++i) power[i] = (Vec<T>)((IVec<T>)power[i] << E::kMantissa);
+  for (int i = 0; i < N; ++i) r[i] = (base == kTwo ? z[i] : z[i] * log2e) - r[i];
+  for (int i = 0; i < N; ++i) power[i] = scale_by_power<T>(power[i]);
   for (int i = 0; i < N; ++i) fraction[i] = E::kCoefficients[E::kDegree] * r[i] + E::kCoefficients[E::kDegree - 1];
 #pragma GCC unroll 12
   for (int d = E::kDegree - 2; d >= 0; --d)
     for (int i = 0; i < N; ++i) fraction[i] = fraction[i] * r[i] + E::kCoefficients[d];
 }
 
-// 1 / (1 + exp(unit t)), the sigmoid of -unit t, in place. Without Clamp the caller guarantees |unit t| <= kLimit.
-template <class T, bool Clamp, int N>
+// 1 / (1 + exp(unit t)), the sigmoid of -unit t, or 1 / (1 + 2^t), in place. Without Clamp the caller guarantees that
+// |unit t| <= kLimit, and |t| <= kLimit log2(e) for base two.
+template <class T, bool Clamp, int N, Base base = kE>
 LRCNET_INLINE void sigmoid_of_minus(Vec<T> (&t)[N], T unit = T(1)) {
-  const T limit = Exp2<T>::kLimit / unit;
+  const T limit = Exp2<T>::kLimit * (base == kTwo ? kLog2E<T> : T(1) / unit);
   if (Clamp)
     for (int i = 0; i < N; ++i) t[i] = at_least(at_most(t[i], limit), -limit);
   Vec<T> power[N], fraction[N];
-  split_exp<T, N>(t, power, fraction, unit);
+  split_exp<T, N, base>(t, power, fraction, unit);
   for (int i = 0; i < N; ++i) t[i] = fraction[i] * power[i] + T(1);
   for (int i = 0; i < N; ++i) t[i] = reciprocal<T>(t[i]);
 }

@@ -191,21 +191,35 @@ LRCNET_INLINE T sum_lanes(Vec<T> v) {
 }
 
 // 1 / d for finite d >= 1. A division overlaps with the other work, unless the vector is so wide that an estimate (14
-// bits) and a Newton step (28 bits) take less time: the only intrinsic of the kernels.
+// bits) and a Newton step (28 bits) take less time.
 template <class T>
 LRCNET_INLINE Vec<T> reciprocal(Vec<T> d) {
   return T(1) / d;
 }
 
+// LRCNET_WIDE selects the arithmetic that pays with sixteen floats to a vector: that estimate, and a table of 32 numbers
+// in two registers.
 #if defined(__AVX512F__) && LRCNET_VECTOR_BYTES == 64
-#define LRCNET_ESTIMATE
+#define LRCNET_WIDE
 LRCNET_INLINE Vec<float> estimate(Vec<float> d) { return (Vec<float>)_mm512_maskz_rcp14_ps(0xffff, (__m512)d); }
-#elif defined(LRCNET_ESTIMATE)
+
+LRCNET_INLINE IVec<float> look_up(const std::int32_t (&table)[32], IVec<float> index) {
+  return (IVec<float>)_mm512_permutex2var_epi32(_mm512_loadu_si512(table), (__m512i)index,
+                                                _mm512_loadu_si512(table + 16));
+}
+#elif defined(LRCNET_WIDE)
 // The same fourteen bits from a division, so that tests can run this path on a machine without that instruction.
 LRCNET_INLINE Vec<float> estimate(Vec<float> d) { return (Vec<float>)((IVec<float>)(1.0f / d) & ~0x1ff); }
+
+// The entries at the lowest five bits of each index.
+LRCNET_INLINE IVec<float> look_up(const std::int32_t (&table)[32], IVec<float> index) {
+  IVec<float> entries;
+  for (index_t l = 0; l < kLanes<float>; ++l) entries[l] = table[index[l] & 31];
+  return entries;
+}
 #endif
 
-#if defined(LRCNET_ESTIMATE)
+#if defined(LRCNET_WIDE)
 template <>
 LRCNET_INLINE Vec<float> reciprocal<float>(Vec<float> d) {
   const Vec<float> r = estimate(d);

@@ -5,11 +5,13 @@
 
 #include "api.h"
 #include "math.h"
+#include "transpose.h"
 
 namespace {
 
-// The planes of one vector of postsynaptic units for one row: -a and -b, because s = 1 / (1 + exp(-a y - b)), then g,
-// k.
+// The planes of one vector of postsynaptic units for one row: -a log2(e) and -b log2(e), because
+// s = 1 / (1 + exp(-a y - b)) = 1 / (1 + 2^(-a log2(e) y - b log2(e))), then g, k. Folding the factor into the weights
+// turns two fused multiplications of each sigmoid into additions, which other pipes of the processor compute.
 enum Plane { kA = 0, kB = 1, kG = 2, kK = 3, kPlanes = 4 };
 
 // The prepared weights of a block of rows (the states' or the inputs').
@@ -19,8 +21,8 @@ struct Rows {
   index_t vectors;   // vectors of postsynaptic units
   index_t last;      // units in the last of them
   const T* packed;   // forward: [vector][row][plane][lane]; backward: [row][vector][plane][lane]
-  const T* a_bound;  // [row]: max_i |a|
-  const T* b_bound;  // [row]: max_i |b|
+  const T* a_bound;  // [row]: the largest magnitude of the plane kA
+  const T* b_bound;  // [row]: that of kB
 };
 
 template <class T>
@@ -36,8 +38,8 @@ void pack_rows(Rows<T>& rows, bool row_major, const lrcnet::Letters<const void*>
                T* packed, T* bounds) {
   const T *a = static_cast<const T*>(letters.a), *b = static_cast<const T*>(letters.b),
           *g = static_cast<const T*>(letters.g), *k = static_cast<const T*>(letters.k);
-  const T a_unit = static_cast<T>(units.a), b_unit = static_cast<T>(units.b), g_unit = static_cast<T>(units.g),
-          k_unit = static_cast<T>(units.k);
+  const T a_unit = static_cast<T>(units.a) * kLog2E<T>, b_unit = static_cast<T>(units.b) * kLog2E<T>,
+          g_unit = static_cast<T>(units.g), k_unit = static_cast<T>(units.k);
   constexpr index_t W = kLanes<T>;
   const index_t vectors = padded<T>(m) / W;
   for (index_t j = 0; j < count; ++j) {
@@ -77,7 +79,7 @@ bool needs_clamp(const Rows<T>& rows, const T* y, index_t y_stride, index_t poin
   for (index_t p = 0; p < points; ++p) {
     int safe = 1;
     for (index_t j = 0; j < rows.count; ++j)
-      safe &= rows.a_bound[j] * magnitude(y[p * y_stride + j]) + rows.b_bound[j] < Exp2<T>::kLimit;
+      safe &= rows.a_bound[j] * magnitude(y[p * y_stride + j]) + rows.b_bound[j] < Exp2<T>::kLimit * kLog2E<T>;
     if (!safe) return true;
   }
   return false;
@@ -97,7 +99,7 @@ LRCNET_INLINE void sum_points(const T* weights, index_t rows, const T* y, index_
     for (int s = 0; s < S; s += kPair) {
       Vec<T> t[kPair];
       for (int i = 0; i < kPair; ++i) t[i] = a * y[(s + i) * y_stride + j] + b;
-      sigmoid_of_minus<T, Clamp, kPair>(t);
+      sigmoid_of_minus<T, Clamp, kPair, kTwo>(t);
       for (int i = 0; i < kPair; ++i) f[s + i] += g * t[i], u[s + i] += k * t[i];
     }
   }
@@ -136,13 +138,18 @@ void sum_synapses(const Rows<T>& rows, const T* y, index_t y_stride, index_t poi
     sum_synapses_of<T, false>(rows, y, y_stride, points, f_from, u_from, f_to, u_to);
 }
 
-template <class T, int S, bool Clamp, bool WantY>
-LRCNET_INLINE void differentiate_points(Vec<T> a, Vec<T> b, Vec<T> g, Vec<T> k, const T* y, index_t y_stride,
-                                        const T* gf, const T* gu, index_t stride, T* dy, Vec<T> (&sum)[kPlanes]) {
+// What becomes of the terms of y's gradient: nothing, or they are written to, or added to, one vector per point.
+enum ByInput { kIgnore, kWrite, kAdd };
+
+// The gradients of one vector of synapses at S points; gf and gu are those of the first point.
+template <class T, int S, bool Clamp, ByInput by_input>
+LRCNET_INLINE void differentiate_points(Vec<T> a, Vec<T> b, Vec<T> g, Vec<T> k, IVec<T> exist, const T* y,
+                                        index_t y_stride, const T* gf, const T* gu, index_t stride, T* lanes,
+                                        Vec<T> (&sum)[kPlanes]) {
   constexpr index_t W = kLanes<T>;
   Vec<T> s[S], ds[S];
   for (int i = 0; i < S; ++i) s[i] = a * y[i * y_stride] + b;
-  sigmoid_of_minus<T, Clamp, S>(s);
+  sigmoid_of_minus<T, Clamp, S, kTwo>(s);
   for (int i = 0; i < S; ++i) {
     const Vec<T> f = load(gf + i * stride), u = load(gu + i * stride);
     ds[i] = (f * g + u * k) * (s[i] - s[i] * s[i]);
@@ -152,53 +159,87 @@ LRCNET_INLINE void differentiate_points(Vec<T> a, Vec<T> b, Vec<T> g, Vec<T> k, 
   for (int i = 0; i < S; ++i) {
     sum[kA] += ds[i] * y[i * y_stride];
     sum[kB] += ds[i];
-    if (WantY) store(dy + i * W, load(dy + i * W) + ds[i] * a);
+    if (by_input == kIgnore) continue;
+    // An infinite y, which always clamps, leaves a NaN in the padding.
+    const Vec<T> by_y = Clamp ? masked<T>(ds[i] * a, exist) : ds[i] * a;
+    store(lanes + i * W, by_input == kAdd ? load(lanes + i * W) + by_y : by_y);
   }
 }
 
+// The gradients of vector v of the synapses of row j at all points.
+template <class T, bool Clamp, ByInput by_input>
+LRCNET_INLINE void differentiate_vector(const Rows<T>& rows, index_t j, index_t v, const T* y, index_t y_stride,
+                                        index_t points, const T* gf, const T* gu, T* sums, T* lanes) {
+  constexpr index_t W = kLanes<T>;
+  constexpr int S = kShared >= 4 ? 4 : 2;
+  const index_t stride = rows.vectors * W, at = (j * rows.vectors + v) * kPlanes * W;
+  const T* weights = rows.packed + at;
+  const Vec<T> a = load(weights + kA * W), b = load(weights + kB * W);
+  const Vec<T> g = load(weights + kG * W), k = load(weights + kK * W);
+  const IVec<T> exist = lanes_below<T>(v == rows.vectors - 1 ? rows.last : W);
+  // Short sums that start from zero are added to the long sum over time: less rounding than one running sum.
+  Vec<T> sum[kPlanes] = {};
+  const auto run = [&](auto samples) {
+    constexpr int N = decltype(samples)::value;
+    differentiate_points<T, N, Clamp, by_input>(a, b, g, k, exist, y + j, y_stride, gf + v * W, gu + v * W, stride,
+                                                lanes, sum);
+    y += N * y_stride, gf += N * stride, gu += N * stride, lanes += N * W, points -= N;
+  };
+  while (points >= S) run(Count<S>{});
+  while (points >= 1) run(Count<1>{});
+  for (int plane = 0; plane < kPlanes; ++plane)
+    store(sums + at + plane * W, load(sums + at + plane * W) + sum[plane]);
+}
+
+// to[p] = scale * the sum of the lanes of vector p; writes whole vectors.
+template <class T>
+LRCNET_INLINE void sum_lanes_of_points(const T* lanes, index_t points, T scale, T* to) {
+  constexpr index_t W = kLanes<T>;
+  for (index_t p = 0; p < points; p += W) {
+    // A few are faster one by one; the results are the same.
+    if (points - p <= 2) {
+      for (index_t i = p; i < points; ++i) to[i] = scale * sum_lanes<T>(load(lanes + i * W));
+      continue;
+    }
+    Vec<T> block[W];
+    for (index_t i = 0; i < W; ++i) block[i] = p + i < points ? load(lanes + (p + i) * W) : Vec<T>{};
+    store(to + p, sum_each<T>(block) * scale);
+  }
+}
+
+// Scratch of differentiate_synapses: one vector per point, and the gradient of y, (rows, padded points).
+template <class T>
+struct PointScratch {
+  T *lanes, *dy_t;
+  index_t stride;
+};
+
 template <class T, bool Clamp, bool WantY>
 void differentiate_synapses_of(const Rows<T>& rows, const T* y, index_t y_stride, index_t points, const T* gf,
-                               const T* gu, T* sums, T* dy, index_t dy_stride, T* lanes) {
-  constexpr index_t W = kLanes<T>;
-  constexpr int S = 2;
-  const index_t stride = rows.vectors * W;
+                               const T* gu, T* sums, const PointScratch<T>& scratch) {
   for (index_t j = 0; j < rows.count; ++j) {
-    if (WantY) std::memset(lanes, 0, static_cast<std::size_t>(points * W) * sizeof(T));
-    for (index_t v = rows.vectors - 1; v >= 0; --v) {
-      const index_t at = (j * rows.vectors + v) * kPlanes * W;
-      const T* weights = rows.packed + at;
-      const Vec<T> a = load(weights + kA * W), b = load(weights + kB * W);
-      const Vec<T> g = load(weights + kG * W), k = load(weights + kK * W);
-      // Short sums that start from zero are added to the long sum over time: less rounding than one running sum.
-      Vec<T> sum[kPlanes] = {};
-      index_t p = 0;
-      for (; p + S <= points; p += S)
-        differentiate_points<T, S, Clamp, WantY>(a, b, g, k, y + p * y_stride + j, y_stride, gf + p * stride + v * W,
-                                                 gu + p * stride + v * W, stride, lanes + p * W, sum);
-      if (p < points)
-        differentiate_points<T, 1, Clamp, WantY>(a, b, g, k, y + p * y_stride + j, y_stride, gf + p * stride + v * W,
-                                                 gu + p * stride + v * W, stride, lanes + p * W, sum);
-      for (int plane = 0; plane < kPlanes; ++plane)
-        store(sums + at + plane * W, load(sums + at + plane * W) + sum[plane]);
-      // The last vector comes first, so that its padding can be cleared: an infinite y would leave a NaN there.
-      if (WantY && v == rows.vectors - 1 && rows.last < W)
-        for (p = 0; p < points; ++p) store(lanes + p * W, masked<T>(load(lanes + p * W), lanes_below<T>(rows.last)));
-    }
+    T* lanes = scratch.lanes;
+    differentiate_vector<T, Clamp, WantY ? kWrite : kIgnore>(rows, j, 0, y, y_stride, points, gf, gu, sums, lanes);
+    for (index_t v = 1; v < rows.vectors; ++v)
+      differentiate_vector<T, Clamp, WantY ? kAdd : kIgnore>(rows, j, v, y, y_stride, points, gf, gu, sums, lanes);
+    // By ln(2), because the packed a has the factor log2(e); negative, because it is -a.
     if (WantY)
-      for (index_t p = 0; p < points; ++p) dy[p * dy_stride + j] -= sum_lanes<T>(load(lanes + p * W));
+      sum_lanes_of_points(lanes, points, static_cast<T>(-0.69314718055994530942),
+                          scratch.dy_t + j * scratch.stride);
   }
 }
 
 // Given gf, gu (points, padded m): adds the gradients of a, b, g, k to sums, laid out as the rows' weights, and that of
-// y to dy (points, rows) unless dy is null. lanes is scratch for points vectors.
+// y to dy (points, padded rows) unless dy is null.
 template <class T>
 void differentiate_synapses(const Rows<T>& rows, const T* y, index_t y_stride, index_t points, const T* gf, const T* gu,
-                            T* sums, T* dy, index_t dy_stride, T* lanes) {
+                            T* sums, T* dy, index_t dy_stride, const PointScratch<T>& scratch) {
   const bool clamp = needs_clamp(rows, y, y_stride, points);
   const auto run =
       dy ? (clamp ? differentiate_synapses_of<T, true, true> : differentiate_synapses_of<T, false, true>)
          : (clamp ? differentiate_synapses_of<T, true, false> : differentiate_synapses_of<T, false, false>);
-  run(rows, y, y_stride, points, gf, gu, sums, dy, dy_stride, lanes);
+  run(rows, y, y_stride, points, gf, gu, sums, scratch);
+  if (dy) transpose<T, true>(scratch.dy_t, scratch.stride, rows.count, points, dy, dy_stride);
 }
 
 }  // namespace
