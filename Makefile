@@ -45,7 +45,7 @@ format: $(VENV)/.ready
 test: lint
 	$(BIN)/python -m pytest -n 2 -m "not slow"
 
-# The slow half: sanitizers, browser, Ray, DDP, killed processes, large hypothesis runs.
+# The slow half: sanitizers, kernels on an emulated ARM processor, browser, Ray, DDP, killed processes, large hypothesis runs.
 test-all: $(VENV)/.ready-all sanitize
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m slow
 

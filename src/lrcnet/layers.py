@@ -175,7 +175,7 @@ class LiquidLayer(WiredLayer):
         return super().step(x, state, dt) if answer is None else answer
 
     def _stream(self, x: Tensor, state: Tensor | None, dt: float | Tensor | None) -> tuple[Tensor, Tensor] | None:
-        """Step a single layer through the kernel's shortest path, without gradient; None if `forward` must do it.
+        """Step through the kernel's shortest path, without gradient; None if `forward` must do it.
 
         A stream often has one sample at a time, for which checks and dispatch cost more than the arithmetic. So this
         only tests whether the arguments are valid, and leaves the error message for invalid ones to `forward`.
@@ -185,17 +185,17 @@ class LiquidLayer(WiredLayer):
             return None
         shape = x.shape
         batched = len(shape) == 2
-        expected = (1, *shape[:-1], self.hidden_size)
+        layers = self.num_layers
+        expected = (layers, *shape[:-1], self.hidden_size)
         if (
-            len(cells._modules) != 1
+            len(cells._modules) != layers  # two directions
+            or (layers > 1 and self.dropout and self.training)
             or not (batched or len(shape) == 1)
             or shape[-1] != self.input_size
             or not (state is None or (isinstance(state, Tensor) and state.shape == expected))
             or _is_autocast_enabled("cpu")
         ):
             return None
-        # The backend checks dtypes and devices: those of the state and of the parameters must be those of x.
-        cell = cells._modules["0"]
         size = 1.0
         if dt is not None:
             if not isinstance(dt, float):
@@ -211,12 +211,29 @@ class LiquidLayer(WiredLayer):
         if self.time_feature:
             x, size = with_time(x, size), 1.0
         start = x.new_zeros(expected) if state is None else state
+        # The backend checks dtypes and devices: those of the state and of the parameters must be those of x.
+        if layers > 1:
+            return self._stream_stack(x, start, size, batched)
+        cell = cells._modules["0"]
         new = cell.stream(x, start, size)
         if new is None or cell.maps_output:
             return None if new is None else (cell.read_out(new[0]), new)
         # What read_out(new[0]) returns as one view instead of two, and the cheapest kind: an index takes a tenth of the
         # time of a step of one sample.
         return new.as_strided((*shape[:-1], cell.output_size), new.stride()[1:]), new
+
+    def _stream_stack(self, x: Tensor, start: Tensor, size: float, batched: bool) -> tuple[Tensor, Tensor] | None:
+        """Step layer after layer: `_stream` for x (B, n) and more than one layer."""
+        states = []
+        for layer, cell in enumerate(self.cells):
+            assert isinstance(cell, LiquidCell)
+            new = cell.stream(x, start[layer : layer + 1], size)
+            if new is None:
+                return None
+            output = cell.read_out(new[0])
+            x = output if batched else output.unsqueeze(0)
+            states.append(new)
+        return output, torch.cat(states)
 
     def _cell(self, layer: int, reverse: bool) -> LiquidCell:
         positive_size("layer", layer, least=0)

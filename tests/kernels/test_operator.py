@@ -12,6 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import lrcnet
 from lrcnet.circuit import STEP_LETTERS, Switches
+from lrcnet.wirings import AutoNCP
 from tests.kernels.conftest import CPU, check_repeats_and_threads, label, run_program, scan, step, values_and_gradients
 from tests.kernels.transcription import MODELS, batch_of, network, states
 
@@ -309,6 +310,35 @@ def test_a_step_equals_a_scan_of_one_step(model: dict[str, Any], dtype: torch.dt
         del rest["batch_first"]
         one = step(x[0].to(dtype), h0.to(dtype), dt[0].to(dtype), **rest)
         assert torch.allclose(one, whole, rtol=1e-5 if dtype is torch.float32 else 1e-12, atol=1e-6)
+
+
+@pytest.mark.parametrize("options", [{}, {"time_feature": True}, {"wiring": AutoNCP(9, 4)}], ids=str)
+@pytest.mark.parametrize("batched", [True, False])
+def test_a_step_of_stacked_layers_is_fused_and_equals_a_run(
+    batched: bool, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layer = lrcnet.LRCU(3, None if "wiring" in options else 9, num_layers=3, backend="fused", **options)
+    x = torch.randn(5, *([4] if batched else []), 3)
+    with torch.no_grad():
+        whole, last = layer(x, dt=0.5)
+        # The general way must not be taken.
+        monkeypatch.setattr(layer, "forward", None)
+        state = None
+        for reading, expected in zip(x, whole, strict=True):
+            output, state = layer.step(reading, state, dt=0.5)
+            assert torch.allclose(output, expected, rtol=1e-5, atol=1e-6)
+    assert state is not None
+    assert torch.allclose(state, last, rtol=1e-5, atol=1e-6)
+
+
+def test_dropout_between_stacked_layers_acts_in_a_step_of_training() -> None:
+    layer = lrcnet.LRCU(3, 9, num_layers=2, dropout=1.0, backend="fused")
+    x = torch.randn(4, 3)
+    with torch.no_grad():
+        # A probability of 1 leaves nothing to chance.
+        output, _ = layer.train().step(x)
+        assert torch.allclose(output, layer(x.unsqueeze(0))[0][0])
+        assert not torch.allclose(output, layer.eval().step(x)[0])
 
 
 def test_a_step_reads_letters_with_gaps_and_refuses_a_negative_dt() -> None:

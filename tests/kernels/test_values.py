@@ -2,7 +2,7 @@
 
 import copy
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from typing import Any
 
@@ -73,8 +73,27 @@ def stable(tensors: dict[str, Tensor | None], model: dict[str, Any]) -> dict[str
     return {**tensors, "dt": 0.1 * dt} if not model["saturated"] and model["solver"] == "euler" else tensors
 
 
-def check_error_law(cases: Iterable[tuple[dict[str, Tensor | None], dict[str, Any]]]) -> None:
-    """Assert that no instruction set is less exact in single precision than SINGLE allows, over all cases together."""
+Tensors = dict[str, Tensor | None]
+Run = Callable[[Tensors, torch.dtype, dict[str, Any]], dict[str, Tensor]]
+
+
+def run_with(instructions: str) -> Run:
+    """Return the run of the kernel with an instruction set of this machine: states and gradients by name."""
+
+    def run(tensors: Tensors, dtype: torch.dtype, model: dict[str, Any]) -> dict[str, Tensor]:
+        with instruction_set(instructions):
+            return values_and_gradients(scan, tensors, dtype, **model, **FUSED)
+
+    return run
+
+
+def check_error_law(cases: Iterable[tuple[Tensors, dict[str, Any]]], runs: dict[str, Run] | None = None) -> None:
+    """Assert that no run is less exact in single precision than SINGLE allows, over all cases together.
+
+    Args:
+        runs: name -> states and gradients; each instruction set of this machine if None.
+    """
+    runs = {name: run_with(name) for name in kernels.info()["available"]} if runs is None else runs
     # Summed over the networks before any quotient: a gradient that nearly cancels in one of them is wrong in its last
     # digits in every implementation, and must not outweigh all the others.
     sums: dict[tuple[str, str], list[float]] = {}
@@ -82,9 +101,8 @@ def check_error_law(cases: Iterable[tuple[dict[str, Tensor | None], dict[str, An
         tensors = {name: None if value is None else value.float().double() for name, value in tensors.items()}
         truth = values_and_gradients(states, tensors, torch.float64, **model, **PLAIN)
         plain = values_and_gradients(states, tensors, torch.float32, **model, **PLAIN)
-        for instructions in kernels.info()["available"]:
-            with instruction_set(instructions):
-                fused = values_and_gradients(scan, tensors, torch.float32, **model, **FUSED)
+        for instructions, run in runs.items():
+            fused = run(tensors, torch.float32, model)
             for name, value in truth.items():
                 total = sums.setdefault((instructions, name), [0.0, 0.0, 0.0])
                 for i, part in enumerate((fused[name] - value, plain[name] - value, value)):

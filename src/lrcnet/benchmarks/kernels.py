@@ -14,9 +14,9 @@ from lrcnet.wirings import AutoNCP, Random
 # Name, batch, time, inputs, units, units of the LSTM, whether x needs a gradient, largest allowed time over that of the
 # LSTM, smallest allowed speed-up over the plain loop.
 SHAPES = [
-    ("psMNIST", 64, 784, 1, 64, 100, False, 0.45, 25.0),
-    ("IMDB", 64, 256, 64, 64, 100, True, 1.0, 12.0),
-    ("person activity", 128, 32, 7, 64, 100, False, 0.80, 8.0),
+    ("psMNIST", 64, 784, 1, 64, 100, False, 0.33, 25.0),
+    ("IMDB", 64, 256, 64, 64, 100, True, 0.85, 12.0),
+    ("person activity", 128, 32, 7, 64, 100, False, 0.60, 8.0),
     ("driving policy", 32, 32, 64, 19, 23, True, 1.5, 10.0),
 ]
 # Steps of a stream that are timed together.

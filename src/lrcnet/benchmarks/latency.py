@@ -15,18 +15,23 @@ BLOCK = 500
 
 def measure() -> list[Measurement]:
     layer = lrcnet.LRCU(64, 64, backend="fused")
+    stacked = lrcnet.LRCU(64, 64, num_layers=2, backend="fused")
     plain = lrcnet.LRCU(64, 64, backend="reference")
     cell = torch.nn.LSTMCell(64, 100)
-    x, state = torch.rand(1, 64), torch.zeros(1, 1, 64)
+    x, state, both = torch.rand(1, 64), torch.zeros(1, 1, 64), torch.zeros(2, 1, 64)
     hidden, memory = torch.zeros(1, 100), torch.zeros(1, 100)
     with torch.no_grad():
-        lstm, ours, loop = _medians(
-            lambda: cell(x, (hidden, memory)), lambda: layer.step(x, state), lambda: plain.step(x, state)
+        lstm, ours, two, loop = _medians(
+            lambda: cell(x, (hidden, memory)),
+            lambda: layer.step(x, state),
+            lambda: stacked.step(x, both),
+            lambda: plain.step(x, state),
         )
     what = "LRCU-S 64, layer.step, one sample, 64 inputs, no gradient"
     return [
-        Measurement(what, ours, "us", "LSTMCell 100", lstm, ours / lstm, 0.6),
+        Measurement(what, ours, "us", "LSTMCell 100", lstm, ours / lstm, 0.5),
         Measurement(what, ours, "us", "plain loop", loop, ours / loop),
+        Measurement(f"{what}, two layers", two, "us", "one layer", ours, two / ours),
     ]
 
 
