@@ -244,3 +244,21 @@ def describe_mismatch(name: str, tensor: Tensor, shape: tuple[int, ...], like: T
             "of them"
         )
     return f"{name} must be contiguous in memory, but has strides {tensor.stride()}; call contiguous() on it"
+
+
+NO_LETTERS = Circuit._make([None] * len(Circuit._fields))
+"""A circuit without any letter, to be filled by `_replace`."""
+
+
+def constrain(circuit: Circuit, scaled: bool) -> Circuit:
+    """Return the step letters that a backend computes with: in their units, clamped at 0, and 0 without a synapse."""
+    values: dict[str, Tensor] = {}
+    for name in STEP_LETTERS:
+        value = getattr(circuit, name)
+        if value is not None:
+            value = value * LETTERS[name].unit if scaled else value
+            value = value.clamp(min=0) if LETTERS[name].nonnegative else value
+            if circuit.mask is not None and name in SYNAPTIC_LETTERS:
+                value = torch.where(circuit.mask, value, 0.0)
+            values[name] = value
+    return NO_LETTERS._replace(**values)

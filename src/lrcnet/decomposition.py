@@ -12,14 +12,11 @@ import torch
 from torch import Tensor
 
 from lrcnet import liquid
-from lrcnet.circuit import LETTERS, STEP_LETTERS, SYNAPTIC_LETTERS, Circuit
+from lrcnet.circuit import NO_LETTERS, STEP_LETTERS, constrain
 from lrcnet.kernels.operators import SCAN_ARGUMENTS, with_mask
 from lrcnet.kernels.problem import Problem
 from lrcnet.solvers import advance
 from lrcnet.tracing import scan_operator
-
-# A synapse without these has no effect, whatever its slope and offset.
-_NO_LETTERS = Circuit._make([None] * len(Circuit._fields))
 
 
 def scan_plainly(*flat: Any) -> tuple[Tensor, Tensor]:
@@ -27,7 +24,7 @@ def scan_plainly(*flat: Any) -> tuple[Tensor, Tensor]:
     *arguments, keep, mask = with_mask(flat, SCAN_ARGUMENTS)
     problem = Problem.unpack(arguments, mask)
     switches = problem.switches
-    circuit = _constrain(problem.circuit, switches.scaled)
+    circuit = constrain(problem.circuit, switches.scaled)
     names = [name for name in STEP_LETTERS if getattr(circuit, name) is not None]
 
     def time_major(values: Tensor) -> Tensor:
@@ -35,7 +32,7 @@ def scan_plainly(*flat: Any) -> tuple[Tensor, Tensor]:
 
     def step(h: Tensor, x: Tensor, *others: Tensor) -> Tensor:
         gap, letters = (problem.dt_value, others) if problem.dt is None else (others[0].unsqueeze(-1), others[1:])
-        own = _NO_LETTERS._replace(**dict(zip(names, letters, strict=True)))
+        own = NO_LETTERS._replace(**dict(zip(names, letters, strict=True)))
         terms = liquid.input_currents(own, x)
         return advance(
             switches.solver, lambda state: liquid.split(own, terms, state, switches), h, gap, switches.unfolds
@@ -52,17 +49,3 @@ def scan_plainly(*flat: Any) -> tuple[Tensor, Tensor]:
     # Only the fused gradient uses the gates; NaN makes sure that a program which mixes the two is noticed.
     saved = x.new_full(problem.saved_shape(), torch.nan) if keep else x.new_empty(0)
     return time_major(states), saved
-
-
-def _constrain(circuit: Circuit, scaled: bool) -> Circuit:
-    """Return the letters that a backend would compute with: in their units, clamped at 0, and 0 without a synapse."""
-    values: dict[str, Tensor] = {}
-    for name in STEP_LETTERS:
-        value = getattr(circuit, name)
-        if value is not None:
-            value = value * LETTERS[name].unit if scaled else value
-            value = value.clamp(min=0) if LETTERS[name].nonnegative else value
-            if circuit.mask is not None and name in SYNAPTIC_LETTERS:
-                value = torch.where(circuit.mask, value, 0.0)
-            values[name] = value
-    return _NO_LETTERS._replace(**values)

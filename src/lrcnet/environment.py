@@ -13,7 +13,7 @@ def info() -> dict[str, Any]:
     """Return versions, threads and the state of the fused kernels, with the reason if they cannot run.
 
     >>> sorted(lrcnet.info())
-    ['kernels', 'lrcnet', 'machine', 'python', 'threads', 'torch']
+    ['gpu', 'kernels', 'lrcnet', 'machine', 'python', 'threads', 'torch']
     """
     return {
         "lrcnet": __version__,
@@ -22,4 +22,5 @@ def info() -> dict[str, Any]:
         "machine": f"{platform.system()} {platform.machine()}",
         "threads": torch.get_num_threads(),
         "kernels": kernels.info(),
+        "gpu": kernels.gpu_info(),
     }

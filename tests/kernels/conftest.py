@@ -16,6 +16,7 @@ from lrcnet import kernels
 from lrcnet.circuit import LETTERS, STEP_LETTERS, Circuit, Switches
 from lrcnet.kernels import native
 from lrcnet.kernels.cpu import CPUBackend
+from tests.kernels.gpu.interpreted import INTERPRETED, use_interpreted_kernels
 
 if kernels.unavailable() is not None:
     collect_ignore_glob = ["test_*.py"]
@@ -24,7 +25,9 @@ Call = Callable[..., Tensor]
 ROOT = Path(__file__).parents[2]
 
 
-CPU = CPUBackend()
+# The backend for CPU tensors: in a process of their own, the laws run on Triton's kernels too (tests/kernels/gpu).
+CPU = use_interpreted_kernels() if INTERPRETED else CPUBackend()
+INSTRUCTION_SETS: list[str] = ["triton"] if INTERPRETED else kernels.info().get("available", [])
 
 
 def circuit_and_switches(
@@ -74,7 +77,10 @@ def label(value: Any) -> str:
 
 @contextmanager
 def instruction_set(name: str) -> Iterator[None]:
-    """Run the kernels of one instruction set that this machine has."""
+    """Run the kernels of one of `INSTRUCTION_SETS`."""
+    if INTERPRETED:
+        yield
+        return
     before = kernels.info()["in_use"]
     assert native.call("use")(name)
     try:

@@ -23,7 +23,7 @@ class ZeroBackend(Backend):
     def __init__(self, refusal: str | None = None) -> None:
         self.refusal, self.calls = refusal, list[str]()
 
-    def reasons(self, x: Tensor, switches: Switches) -> list[str]:
+    def reasons(self, x: Tensor, switches: Switches, units: int) -> list[str]:
         return [] if self.refusal is None else [self.refusal]
 
     def scan(
@@ -121,7 +121,7 @@ def test_an_incomplete_backend_cannot_be_built() -> None:
     class Half(Backend):
         name = "half"
 
-        def reasons(self, x: Tensor, switches: Switches) -> list[str]:
+        def reasons(self, x: Tensor, switches: Switches, units: int) -> list[str]:
             return []
 
     with pytest.raises(TypeError, match="abstract"):

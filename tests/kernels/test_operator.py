@@ -377,11 +377,11 @@ def test_step_refuses_what_is_not_on_the_cpu(name: str) -> None:
 
 
 def test_reasons_name_everything_that_stands_in_the_way() -> None:
-    assert CPU.reasons(torch.zeros(1, 1, 1), Switches()) == []
+    assert CPU.reasons(torch.zeros(1, 1, 1), Switches(), 5) == []
     switches = Switches(solver="rk4", elastance="unheard of")
-    assert len(CPU.reasons(torch.zeros(1, 1, 1, dtype=torch.float16, device="meta"), switches)) == 4
+    assert len(CPU.reasons(torch.zeros(1, 1, 1, dtype=torch.float16, device="meta"), switches, 5)) == 4
     seen: list[list[str]] = []
-    torch.func.grad(lambda x: (seen.append(CPU.reasons(x, Switches())), x.sum())[1])(torch.zeros(1, 1, 1))
+    torch.func.grad(lambda x: (seen.append(CPU.reasons(x, Switches(), 5)), x.sum())[1])(torch.zeros(1, 1, 1))
     assert seen == [["torch.func transforms need the plain loop"]]
 
 

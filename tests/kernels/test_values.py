@@ -13,8 +13,7 @@ from hypothesis import strategies as some
 from torch import Tensor
 
 import lrcnet
-from lrcnet import kernels
-from tests.kernels.conftest import instruction_set, label, scan, values_and_gradients
+from tests.kernels.conftest import INSTRUCTION_SETS, instruction_set, label, scan, values_and_gradients
 from tests.kernels.transcription import MODELS, batch_of, network, states
 
 # Agreement in float64, relative to the largest entry: sums over some hundred terms in another order.
@@ -93,7 +92,7 @@ def check_error_law(cases: Iterable[tuple[Tensors, dict[str, Any]]], runs: dict[
     Args:
         runs: name -> states and gradients; each instruction set of this machine if None.
     """
-    runs = {name: run_with(name) for name in kernels.info()["available"]} if runs is None else runs
+    runs = {name: run_with(name) for name in INSTRUCTION_SETS} if runs is None else runs
     # Summed over the networks before any quotient: a gradient that nearly cancels in one of them is wrong in its last
     # digits in every implementation, and must not outweigh all the others.
     sums: dict[tuple[str, str], list[float]] = {}
@@ -285,7 +284,7 @@ def test_an_infinite_input_saturates_as_the_equation_does(m: int, model: dict[st
 @pytest.mark.parametrize("name", ["a", "b"])
 def test_nan_beside_a_huge_weight_leaves_the_other_units_right(name: str, m: int, dtype: torch.dtype) -> None:
     # NaN compares with nothing: a maximum over the row that forgets it forgets the huge weight before it too.
-    for instructions in kernels.info()["available"]:
+    for instructions in INSTRUCTION_SETS:
         for huge in (1e3, -1e3):
             tensors = problem(1, 1, 1, m, "none", maps=False)
             row = torch.full((m,), 0.01, dtype=torch.float64)

@@ -9,10 +9,17 @@ from hypothesis import strategies as some
 from torch import Tensor
 
 import lrcnet
-from lrcnet import kernels
 from lrcnet.circuit import STEP_LETTERS, SYNAPTIC_LETTERS
 from lrcnet.wirings import AutoNCP, Random
-from tests.kernels.conftest import check_repeats_and_threads, instruction_set, label, scan, step, values_and_gradients
+from tests.kernels.conftest import (
+    INSTRUCTION_SETS,
+    check_repeats_and_threads,
+    instruction_set,
+    label,
+    scan,
+    step,
+    values_and_gradients,
+)
 from tests.kernels.test_operator import arguments
 from tests.kernels.test_values import (
     DOUBLE,
@@ -73,7 +80,7 @@ def test_any_wiring_equals_the_equation(
 ) -> None:
     tensors, mask = problem(steps, batch, n, m, model["elastance"], seed), draw_mask(n, m, share, seed)
     truth = values_and_gradients(states, tensors, torch.float64, **model, **PLAIN, mask=mask)
-    for instructions in kernels.info()["available"]:
+    for instructions in INSTRUCTION_SETS:
         with instruction_set(instructions):
             fused = values_and_gradients(scan, tensors, torch.float64, **model, **FUSED, mask=mask)
         for name, value in truth.items():

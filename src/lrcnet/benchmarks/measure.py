@@ -112,8 +112,9 @@ def machine() -> dict[str, Any]:
     installation = info()
     return {
         "processor": processor,
-        **{name: value for name, value in installation.items() if name != "kernels"},
+        **{name: value for name, value in installation.items() if name not in ("kernels", "gpu")},
         **installation["kernels"],
+        "gpus": ", ".join(installation["gpu"]["devices"]),
     }
 
 

@@ -10,10 +10,11 @@ from typing import Any, ClassVar, final
 import torch
 from torch import Tensor, nn
 
-from lrcnet.cells.checks import check_gaps, check_like, check_number, describe_state, warn_if_diverged
+from lrcnet.cells.checks import check_gaps, check_like, check_number, describe_state
 from lrcnet.errors import one_of, positive_size
 from lrcnet.solvers import SOLVERS, ExplicitRungeKutta, advance
 from lrcnet.tracing import Unscriptable, is_unknown, scan_operator
+from lrcnet.value_checks import warn_if_diverged
 
 NEGATIVE_DT = ("error", "clamp", "allow")
 

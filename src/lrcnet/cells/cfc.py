@@ -19,9 +19,10 @@ from lrcnet.cells.cfc_equation import (
     next_state,
     time_gate,
 )
-from lrcnet.cells.checks import read_number, warn_if_diverged
+from lrcnet.cells.checks import read_number
 from lrcnet.cells.gated_sequence import serves
 from lrcnet.errors import one_of, positive_size
+from lrcnet.value_checks import warn_if_diverged
 
 
 class CfCCell(Cell):

@@ -1,14 +1,13 @@
-"""Checks of the arguments and results of a cell: states, gaps between readings, values that are not finite."""
+"""Checks of the arguments of a cell: states and gaps between readings."""
 
 import math
-import warnings
 from numbers import Real
 
 import numpy as np
 from torch import Tensor
 
-from lrcnet.errors import DivergenceWarning, describe_bad_dt, describe_divergence, describe_kind, find_bad_dt
-from lrcnet.tracing import values_are_readable
+from lrcnet.errors import describe_bad_dt, describe_kind
+from lrcnet.value_checks import refuse_bad_gaps
 
 
 def describe_state(what: str, shape: tuple[int, ...], given: object) -> str:
@@ -54,20 +53,5 @@ def check_gaps(dt: Tensor, negative: str) -> Tensor:
     Raises:
         ValueError: for a NaN, or for a negative value if that is the rule; the message names the first one.
     """
-    if values_are_readable(dt) and not (dt >= 0).all():
-        for index in find_bad_dt(dt, negative == "error").nonzero().tolist():
-            names = ("t", "sample") if len(index) == 2 else ("sample",) * len(index)
-            place = ", ".join(f"{name}={i}" for name, i in zip(names, index, strict=True))
-            raise ValueError(describe_bad_dt(f"[{place}]" if place else "", dt[tuple(index)].item()))
+    refuse_bad_gaps(dt, check_sign=negative == "error")
     return dt.clamp(min=0) if negative == "clamp" else dt
-
-
-def warn_if_diverged(x: Tensor, start: Tensor, dt: float | Tensor, states: Tensor) -> None:
-    """Warn, naming step and sample, if finite inputs led to a state (T, B, m) that is not finite."""
-    # A state that has left the finite numbers does not come back, so the last one is checked first.
-    if not values_are_readable(states) or bool(states[-1].isfinite().all()):
-        return
-    given = [x, start, dt] if isinstance(dt, Tensor) else [x, start]
-    if all(bool(tensor.isfinite().all()) for tensor in given):
-        t, sample, _ = (int(i) for i in (~states.isfinite()).nonzero()[0])
-        warnings.warn(describe_divergence(t, sample), DivergenceWarning, stacklevel=2)

@@ -18,7 +18,7 @@ from torch.nn import functional
 
 from lrcnet import kernels
 from lrcnet.cells.base import GatesByName, ODECell, states_before
-from lrcnet.cells.checks import read_number, warn_if_diverged
+from lrcnet.cells.checks import read_number
 from lrcnet.circuit import ELASTANCES, Switches
 from lrcnet.constraints import Constrained, nonnegative
 from lrcnet.contraction import FASTEST, limit_elastance, limit_feedback, limit_magnitude
@@ -27,6 +27,7 @@ from lrcnet.initial_values import Draw
 from lrcnet.kernels.diagonal import ROWS
 from lrcnet.liquid import elastance_gate, forget_gate, update_gate
 from lrcnet.tracing import is_unknown
+from lrcnet.value_checks import warn_if_diverged
 
 Synapses = Literal["mixed", "per-channel"]
 SYNAPSES: tuple[str, ...] = get_args(Synapses)
@@ -268,7 +269,7 @@ class DiagonalLRCCell(Constrained, ODECell):
         # An exported program works for every length only if its loop is torch's own operator.
         if is_unknown(x.shape[0]) or not len(x):
             return super()._scan(x, h, dt, batch_major)
-        backend = kernels.select(self.backend, x, switches, type(self).__name__, diagonal=True)
+        backend = kernels.select(self.backend, x, switches, self.hidden_size, type(self).__name__, diagonal=True)
         if backend is None:
             return super()._scan(x, h, dt, batch_major)
         values = self.values()

@@ -8,9 +8,10 @@ from torch import Tensor, nn
 
 from lrcnet.cells import gated_sequence
 from lrcnet.cells.base import Cell, GatesByName
-from lrcnet.cells.checks import check_gaps, check_like, check_number, describe_state, warn_if_diverged
+from lrcnet.cells.checks import check_gaps, check_like, check_number, describe_state
 from lrcnet.errors import check_flag, check_placement, describe_kind, positive_size
 from lrcnet.tracing import Unscriptable
+from lrcnet.value_checks import warn_if_diverged
 
 
 class GatedCell(Cell):

@@ -161,14 +161,16 @@ class LiquidCell(LiquidParameters, ODECell):
         Raises:
             RuntimeError: if backend="fused" and none serves, with every reason.
         """
-        return kernels.select(self.backend, x, switches, type(self).__name__)
+        return kernels.select(self.backend, x, switches, self.hidden_size, type(self).__name__)
 
     def _select_for_stages(self, x: Tensor) -> Backend | None:
         """Return the backend that computes each stage of a Runge-Kutta step over x (T, B, n), or None."""
         if self.backend != "auto" or self.solver not in STAGED or is_unknown(x.shape[1]):
             return None
         synapses = x.shape[1] * (self.input_size + self.hidden_size) * self.hidden_size
-        return None if synapses < _FEWEST_SYNAPSES else kernels.find(x, self.switches(solver=SLOPE))
+        if synapses < _FEWEST_SYNAPSES:
+            return None
+        return kernels.find(x, self.switches(solver=SLOPE), self.hidden_size)
 
     def _select_for_scan(self, x: Tensor, switches: Switches) -> Backend | None:
         """Return the backend that runs whole sequences x (T, B, n), or None if the plain loop does."""
@@ -278,7 +280,7 @@ class LiquidCell(LiquidParameters, ODECell):
         if own["backend"] == "reference" or own["_forward_pre_hooks"]:
             return None
         switches = self.switches(for_kernel=True)
-        backend = kernels.find(x, switches)
+        backend = kernels.find(x, switches, own["hidden_size"])
         return None if backend is None else backend.step(self.values_for_kernel(switches.scaled), switches, x, h, dt)
 
     def extra_repr(self) -> str:

@@ -23,6 +23,7 @@ def run(arguments: argparse.Namespace) -> int:
     from pathlib import Path
 
     from lrcnet.benchmarks import measure
+    from lrcnet.kernels import gpu_info
     from lrcnet.pages.tables import to_text
     from lrcnet.progress import status
     from lrcnet.terminal import table_width
@@ -30,7 +31,12 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.names and "scaling" not in arguments.names:
         refuse(arguments, ["picture"], "only `scaling` draws a picture")
     points = find_entry_points("lrcnet.benchmarks")
-    chosen = [(name, load("benchmark", name, points)) for name in arguments.names or BENCHMARKS]
+    names = arguments.names or BENCHMARKS
+    no_gpu = gpu_info()["reason"]
+    if not arguments.names and no_gpu:
+        names = [name for name in names if name != "gpu"]
+        print(f"the benchmark gpu is left out: {no_gpu}")
+    chosen = [(name, load("benchmark", name, points)) for name in names]
     machine = measure.machine()
     print(", ".join(f"{name} {value}" for name, value in machine.items() if value not in (None, "")))
     records: dict[str, object] = {"machine": machine}

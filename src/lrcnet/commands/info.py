@@ -20,8 +20,11 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(installation, indent=2))
         return 0
-    kernels = installation.pop("kernels")
-    rows = {**installation, **{f"kernels: {name}": value for name, value in kernels.items()}}
+    parts = {part: installation.pop(part) for part in ("kernels", "gpu")}
+    rows = {
+        **installation,
+        **{f"{part}: {name}": value for part, state in parts.items() for name, value in state.items()},
+    }
     width = max(map(len, rows))
     for name, value in rows.items():
         text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else value

@@ -10,34 +10,49 @@ from torch import Tensor
 from lrcnet.circuit import Switches
 from lrcnet.kernels.backend import Backend, KeptGates
 from lrcnet.kernels.cpu import CPUBackend
+from lrcnet.kernels.gpu import TritonBackend, gpu_info
 from lrcnet.kernels.native import info, unavailable
 
-BACKENDS: list[Backend] = [CPUBackend()]
+BACKENDS: list[Backend] = [CPUBackend(), TritonBackend()]
 """Every backend, the preferred one first."""
 
 CHOICES = ("auto", "fused", "reference")
 """The values of the option `backend` of cells and layers."""
 
-__all__ = ["BACKENDS", "CHOICES", "Backend", "KeptGates", "find", "info", "reasons", "select", "unavailable"]
+__all__ = [
+    "BACKENDS",
+    "CHOICES",
+    "Backend",
+    "KeptGates",
+    "find",
+    "gpu_info",
+    "info",
+    "reasons",
+    "select",
+    "unavailable",
+]
 
 _log = logging.getLogger("lrcnet")
 _logged: set[str] = set()
 
 
-def find(x: Tensor, switches: Switches, *, diagonal: bool = False) -> Backend | None:
+def find(x: Tensor, switches: Switches, units: int, *, diagonal: bool = False) -> Backend | None:
     """Return the first backend that serves a call, or None if none does."""
     for backend in BACKENDS:
-        if not (backend.diagonal_reasons if diagonal else backend.reasons)(x, switches):
+        if not (backend.diagonal_reasons if diagonal else backend.reasons)(x, switches, units):
             return backend
     return None
 
 
-def select(choice: str, x: Tensor, switches: Switches, owner: str, *, diagonal: bool = False) -> Backend | None:
+def select(
+    choice: str, x: Tensor, switches: Switches, units: int, owner: str, *, diagonal: bool = False
+) -> Backend | None:
     """Return the backend for a call of a model, or None for the plain loop.
 
     Args:
         choice: "auto", "fused" or "reference".
         x: the input of the call.
+        units: m.
         owner: the name of the model, for the message.
         diagonal: whether the call is for `scan_diagonal`.
 
@@ -46,10 +61,10 @@ def select(choice: str, x: Tensor, switches: Switches, owner: str, *, diagonal: 
     """
     if choice == "reference":
         return None
-    backend = find(x, switches, diagonal=diagonal)
+    backend = find(x, switches, units, diagonal=diagonal)
     if backend is not None:
         return backend
-    why = "; ".join(reasons(x, switches, diagonal=diagonal))
+    why = "; ".join(reasons(x, switches, units, diagonal=diagonal))
     if choice == "fused":
         raise RuntimeError(f"backend='fused' cannot serve this call: {why}; use backend='auto' or 'reference'")
     # A backend is never switched in silence, and each reason is logged once.
@@ -59,10 +74,11 @@ def select(choice: str, x: Tensor, switches: Switches, owner: str, *, diagonal: 
     return None
 
 
-def reasons(x: Tensor, switches: Switches, *, diagonal: bool = False) -> list[str]:
+def reasons(x: Tensor, switches: Switches, units: int, *, diagonal: bool = False) -> list[str]:
     """Return why each backend cannot serve a call, with its name; empty if one can."""
     refusals = {
-        backend.name: (backend.diagonal_reasons if diagonal else backend.reasons)(x, switches) for backend in BACKENDS
+        backend.name: (backend.diagonal_reasons if diagonal else backend.reasons)(x, switches, units)
+        for backend in BACKENDS
     }
     if not all(refusals.values()):
         return []

@@ -35,18 +35,19 @@ class KeptGates(NamedTuple):
 class Backend(ABC):
     """One implementation: a file of its own beside this one, and a line in `lrcnet.kernels.BACKENDS`.
 
-    A method may be called whenever `reasons` has just returned an empty list for the same input and switches.
+    A method may be called whenever `reasons` has just returned an empty list for the same arguments.
     """
 
     name: str
 
     @abstractmethod
-    def reasons(self, x: Tensor, switches: Switches) -> list[str]:
+    def reasons(self, x: Tensor, switches: Switches, units: int) -> list[str]:
         """Return why this backend cannot serve a call now, one clause each; empty if it can.
 
         Args:
             x: the input of the call, of any shape.
             switches: with the solver `lrcnet.circuit.SLOPE` if `derivative` is to be called.
+            units: m.
         """
 
     @abstractmethod
@@ -94,7 +95,7 @@ class Backend(ABC):
         The solver, the unfoldings and dt of the switches do not matter.
         """
 
-    def diagonal_reasons(self, x: Tensor, switches: Switches) -> list[str]:
+    def diagonal_reasons(self, x: Tensor, switches: Switches, units: int) -> list[str]:
         """Return why `scan_diagonal` cannot serve a call now, as `reasons` does for the others."""
         return ["it has no kernel for diagonal networks"]
 

@@ -6,78 +6,28 @@ Axes: T time, B batch, n inputs, m hidden units.
 import torch
 from torch import Tensor
 
-from lrcnet.circuit import SLOPE, STEP_LETTERS, Circuit, Switches, describe_mismatch
+from lrcnet.circuit import Circuit, Switches, describe_mismatch
 from lrcnet.errors import describe_bad_dt, find_bad_dt, is_bad_dt
 from lrcnet.kernels import diagonal, native
-from lrcnet.kernels.backend import Backend, KeptGates
-from lrcnet.kernels.operators import run
-from lrcnet.kernels.problem import (
-    ELASTANCE_CODES,
-    FUSED_SOLVERS,
-    IS_DOUBLE,
-    SOLVER_CODES,
-    Problem,
-    model_arguments,
-    rewrite_model,
-)
-from lrcnet.tracing import compiling, dispatcher_needed, forward_mode_active, resolve, transform_active
+from lrcnet.kernels.operator_backend import OperatorBackend, limits_of_the_operator, slope_switches
+from lrcnet.kernels.problem import IS_DOUBLE, model_arguments, rewrite_model
+from lrcnet.tracing import dispatcher_needed, resolve
 
-_LETTERS = len(STEP_LETTERS)
 # Looked up once: a step of one sample takes so little time that a global's attribute is seen in it.
 _empty_like = torch.empty_like
 _step = None if native.unavailable() else native.call("step")
 
 
-class CPUBackend(Backend):
+class CPUBackend(OperatorBackend):
     """The C++ kernels of csrc/."""
 
     name = "cpu"
 
-    def reasons(self, x: Tensor, switches: Switches) -> list[str]:
+    def reasons(self, x: Tensor, switches: Switches, units: int) -> list[str]:
         reasons = [] if _step is not None else [str(native.unavailable())]
         if not x.is_cpu:
             reasons.append(f"it runs on the CPU, but x is on {x.device}")
-        if x.dtype not in IS_DOUBLE:
-            reasons.append(f"it computes in float32 or float64, but x is {x.dtype}")
-        if switches.solver not in SOLVER_CODES:
-            reasons.append(f"it knows the solvers {', '.join(FUSED_SOLVERS)}, but the solver is {switches.solver}")
-        if switches.elastance not in ELASTANCE_CODES:
-            reasons.append(f"it knows the elastances {', '.join(ELASTANCE_CODES)}, but it is {switches.elastance}")
-        # While torch.compile traces, neither of these can be asked, and the operator is opaque to it anyway.
-        if not compiling():
-            if transform_active():
-                reasons.append("torch.func transforms need the plain loop")
-            if forward_mode_active():
-                reasons.append("forward-mode derivatives need the plain loop")
-        return reasons
-
-    def scan(
-        self,
-        circuit: Circuit,
-        switches: Switches,
-        x: Tensor,
-        h: Tensor | None,
-        dt: float | Tensor,
-        *,
-        keep_gates: bool = False,
-    ) -> tuple[Tensor, KeptGates | None]:
-        steps, dt_value = None, 1.0
-        if isinstance(dt, Tensor):
-            steps = dt if dt.dim() else dt.detach().expand(x.shape[:2])
-        else:
-            dt_value = float(dt)
-        if switches.batch_first:
-            x, steps = x.transpose(0, 1), None if steps is None else steps.transpose(0, 1)
-        tensors = (x, h, steps, *circuit[:_LETTERS])
-        gradient = torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in tensors)
-        problem = Problem(x, h, steps, circuit, dt_value, switches)
-        states, saved = run(problem, gradient=gradient, keep=keep_gates)
-        states = states.transpose(0, 1) if switches.batch_first else states
-        if not keep_gates:
-            return states, None
-        # (T, unfolding, B, plane, m): F, U, then w with an elastance.
-        planes = saved.detach()[:, 0].unbind(2)
-        return states, KeptGates(planes[0], planes[1], None if switches.elastance == "none" else planes[2])
+        return reasons + limits_of_the_operator(x, switches)
 
     def step(self, circuit: Circuit, switches: Switches, x: Tensor, h: Tensor, dt: float | Tensor) -> Tensor:
         if _step is None:
@@ -121,14 +71,12 @@ class CPUBackend(Backend):
         return out
 
     def derivative(self, circuit: Circuit, switches: Switches, x: Tensor, h: Tensor) -> Tensor:
-        switches = Switches(switches.saturated, switches.elastance, SLOPE, scaled=switches.scaled)
         if torch.is_grad_enabled() or dispatcher_needed():
-            slopes, _ = self.scan(circuit, switches, x.unsqueeze(0), h, 1.0)
-            return slopes[0]
-        return self.step(circuit, switches, x, h, 1.0)
+            return super().derivative(circuit, switches, x, h)
+        return self.step(circuit, slope_switches(switches), x, h, 1.0)
 
-    def diagonal_reasons(self, x: Tensor, switches: Switches) -> list[str]:
-        reasons = self.reasons(x, switches)
+    def diagonal_reasons(self, x: Tensor, switches: Switches, units: int) -> list[str]:
+        reasons = self.reasons(x, switches, units)
         if switches.unfolds > diagonal.MOST_UNFOLDS:
             reasons.append(f"it takes at most {diagonal.MOST_UNFOLDS} unfoldings, but there are {switches.unfolds}")
         return reasons

@@ -1,19 +1,18 @@
-"""The fused scan as torch.library operators: schema, CPU implementation, fake, autograd.
+"""The fused scan as torch.library operators: schema, implementation by device, fake, autograd.
 
 The operators take a `Problem` as flat arguments, in the order of `TENSORS` and `Switches`; the schemas are made from
 these.
 """
 
-import warnings
+import importlib
+from types import ModuleType
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from lrcnet.circuit import LETTERS, STEP_LETTERS, Switches, describe_mismatch
-from lrcnet.errors import DivergenceWarning, describe_bad_dt, describe_divergence, is_bad_dt
-from lrcnet.kernels import native
-from lrcnet.kernels.problem import TENSORS, Arguments, Problem, address, check_optional
+from lrcnet.kernels.problem import TENSORS, Problem
 from lrcnet.tracing import are_ordinary, below_autograd, dispatcher_needed, is_batch_of_gradients, resolve
 
 ONCE = (
@@ -21,6 +20,9 @@ ONCE = (
     'backend="reference" for this layer'
 )
 NOT_KEPT = "lrcnet::scan was called with keep=False, so nothing was kept for its gradient; pass keep=True"
+
+IMPLEMENTATIONS = {"cpu": "lrcnet.kernels.native_scan", "cuda": "lrcnet.kernels.triton.launch"}
+"""Device type -> the module with its `scan` and `scan_backward`, imported when it is first used."""
 
 _TENSORS = len(TENSORS)
 # The tensors, dt_value, the switches, keep and the mask; instead of keep the states, what was saved, and two wishes.
@@ -67,68 +69,25 @@ def run(problem: Problem, *, gradient: bool, keep: bool) -> tuple[Tensor, Tensor
 
 
 def _scan(problem: Problem, keep: bool) -> tuple[Tensor, Tensor]:
-    arguments, switches = Arguments(problem), problem.switches
-    if problem.dt is None and is_bad_dt(problem.dt_value, switches.check_dt):
-        raise ValueError(describe_bad_dt("", problem.dt_value))
-    states = problem.x.new_empty(problem.states_shape())
-    saved = problem.x.new_empty(problem.saved_shape() if keep else (0,))
-    trouble = native.call("scan")(
-        arguments.is_double, switches.check_dt, *arguments.model, *arguments.sequence(states, saved)
-    )
-    if trouble is not None:
-        _report(*trouble)
-    return states, saved
-
-
-def _report(kind: str, t: int, sample: int, value: float = 0.0) -> None:
-    """Raise for a dt that is NaN or negative, warn of a state that stopped being finite."""
-    if kind == "dt":
-        raise ValueError(describe_bad_dt(f"[t={t}, sample={sample}]", value))
-    warnings.warn(describe_divergence(t, sample), DivergenceWarning, stacklevel=2)
+    """Run the forward pass by the implementation for the input's device."""
+    return _implementation(problem.x).scan(problem, keep)  # type: ignore[no-any-return]
 
 
 def _scan_backward(
     problem: Problem, grad: Tensor | None, states: Tensor, saved: Tensor, want_x: bool, want_dt: bool
 ) -> list[Tensor | None]:
     """Return the gradient of each of `TENSORS`, None for those that are absent or not wanted."""
-    arguments, gradients = Arguments(problem), _new_gradients(problem, want_x, want_dt)
-    for name, kept, shape in (
-        ("the kept states", states, problem.states_shape()),
-        ("the kept gates", saved, problem.saved_shape()),
-        ("the gradient", grad, problem.states_shape()),
-    ):
-        check_optional(name, kept, shape, problem.x)
+    problem.check_input()
+    problem.check_kept(grad, states, saved)
     # A hook on saved tensors may return equal numbers with other strides.
     states, saved = resolve(states).contiguous(), resolve(saved).contiguous()
     grad = None if grad is None else resolve(grad)
-    x, h0, dt, *letters = gradients
-    native.call("scan_backward")(
-        arguments.is_double,
-        *arguments.model,
-        *arguments.sequence(states, saved),
-        address(grad),
-        *arguments.strides(grad),
-        0 if grad is None else grad.stride(2),
-        address(x),
-        *arguments.strides(x),
-        address(h0),
-        address(dt),
-        *arguments.strides(dt),
-        *map(address, letters),
-    )
-    return gradients
+    implementation = _implementation(problem.x)
+    return implementation.scan_backward(problem, grad, states, saved, want_x, want_dt)  # type: ignore[no-any-return]
 
 
-def _new_gradients(problem: Problem, want_x: bool, want_dt: bool) -> list[Tensor | None]:
-    """Return room for each gradient, None if it is not wanted; the first state always gets one."""
-    x, (_, batch) = problem.x, problem.time_and_batch
-    letters = problem.circuit[: len(STEP_LETTERS)]
-    return [
-        x.new_empty(x.shape) if want_x else None,
-        x.new_empty((batch, problem.circuit.units)),
-        x.new_empty(x.shape[:2]) if want_dt else None,
-        *(None if p is None else torch.empty_like(p, memory_format=torch.contiguous_format) for p in letters),
-    ]
+def _implementation(x: Tensor) -> ModuleType:
+    return importlib.import_module(IMPLEMENTATIONS.get(x.device.type, IMPLEMENTATIONS["cpu"]))
 
 
 def _fill_missing(x: Tensor, gradients: list[Tensor | None]) -> tuple[Tensor, ...]:
@@ -136,7 +95,7 @@ def _fill_missing(x: Tensor, gradients: list[Tensor | None]) -> tuple[Tensor, ..
     return tuple(x.new_empty(0) if gradient is None else gradient for gradient in gradients)
 
 
-def _scan_on_cpu(*flat: Any) -> tuple[Tensor, Tensor]:
+def _scan_on_device(*flat: Any) -> tuple[Tensor, Tensor]:
     *problem, keep, mask = with_mask(flat, SCAN_ARGUMENTS)
     return _scan(Problem.unpack(problem, mask), keep)
 
@@ -152,7 +111,7 @@ def _scan_fake(*flat: Any) -> tuple[Tensor, Tensor]:
     return new_empty(problem.states_shape()), new_empty(problem.saved_shape() if keep else (0,))
 
 
-def _scan_backward_on_cpu(grad: Tensor | None, *flat: Any) -> tuple[Tensor, ...]:
+def _scan_backward_on_device(grad: Tensor | None, *flat: Any) -> tuple[Tensor, ...]:
     *arguments, states, saved, want_x, want_dt, mask = with_mask(flat, _BACKWARD_ARGUMENTS)
     problem = Problem.unpack(arguments, mask)
     return _fill_missing(problem.x, _scan_backward(problem, grad, states, saved, want_x, want_dt))
@@ -161,7 +120,7 @@ def _scan_backward_on_cpu(grad: Tensor | None, *flat: Any) -> tuple[Tensor, ...]
 def _scan_backward_fake(grad: Tensor | None, *flat: Any) -> tuple[Tensor, ...]:
     *arguments, _, _, want_x, want_dt, mask = with_mask(flat, _BACKWARD_ARGUMENTS)
     problem = Problem.unpack(arguments, mask)
-    return _fill_missing(problem.x, _new_gradients(problem, want_x, want_dt))
+    return _fill_missing(problem.x, problem.new_gradients(want_x, want_dt))
 
 
 class _Scan(torch.autograd.Function):
@@ -238,11 +197,13 @@ def _with_gradient(function: type[torch.autograd.Function], operator: Any, count
     return call
 
 
-for _name, _function, _on_cpu, _fake, _count in (
-    ("scan", _Scan, _scan_on_cpu, _scan_fake, SCAN_ARGUMENTS),
-    ("scan_backward", _ScanBackward, _scan_backward_on_cpu, _scan_backward_fake, _BACKWARD_ARGUMENTS + 1),
+for _name, _function, _on_device, _fake, _count in (
+    ("scan", _Scan, _scan_on_device, _scan_fake, SCAN_ARGUMENTS),
+    ("scan_backward", _ScanBackward, _scan_backward_on_device, _scan_backward_fake, _BACKWARD_ARGUMENTS + 1),
 ):
-    torch.library.impl(f"lrcnet::{_name}", "CPU", _on_cpu)
+    # ROCm's tensors have the key CUDA too.
+    for _key in ("CPU", "CUDA"):
+        torch.library.impl(f"lrcnet::{_name}", _key, _on_device)
     torch.library.register_fake(f"lrcnet::{_name}", _fake)
     _operator = getattr(torch.ops.lrcnet, _name).default
     torch.library.impl(f"lrcnet::{_name}", "Autograd", _with_gradient(_function, _operator, _count))

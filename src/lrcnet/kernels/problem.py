@@ -76,6 +76,39 @@ class Problem(NamedTuple):
         planes = 2 + (switches.elastance != "none") + (switches.unfolds > 1)
         return (steps, switches.unfolds, batch, planes, self.circuit.units)
 
+    def new_gradients(self, want_x: bool, want_dt: bool) -> list[Tensor | None]:
+        """Return room for the gradient of each of `TENSORS`, None if not wanted; the first state always gets one."""
+        x, (_, batch) = self.x, self.time_and_batch
+        letters = self.circuit[:_LETTERS]
+        return [
+            x.new_empty(x.shape) if want_x else None,
+            x.new_empty((batch, self.circuit.units)),
+            x.new_empty(x.shape[:2]) if want_dt else None,
+            *(None if p is None else torch.empty_like(p, memory_format=torch.contiguous_format) for p in letters),
+        ]
+
+    def check_input(self) -> None:
+        """Raise a ValueError unless the input has the axes and a dtype that a kernel reads."""
+        x = self.x
+        if x.dim() != 3:
+            raise ValueError(f"x must have 3 dimensions, but has {x.dim()}; add the batch and time axes")
+        if x.dtype not in IS_DOUBLE:
+            raise ValueError(f"x must be float32 or float64, but is {x.dtype}; convert x and the network")
+
+    def check_start_and_gaps(self) -> None:
+        """Raise a ValueError unless the first states and dt fit the input and the letters."""
+        check_optional("h0", self.h0, (self.time_and_batch[1], self.circuit.units), self.x)
+        check_optional("dt", self.dt, self.x.shape[:2], self.x)
+
+    def check_kept(self, grad: Tensor | None, states: Tensor, saved: Tensor) -> None:
+        """Raise a ValueError unless the tensors of a backward pass have the shapes and dtype of its forward pass."""
+        for name, kept, shape in (
+            ("the kept states", states, self.states_shape()),
+            ("the kept gates", saved, self.saved_shape()),
+            ("the gradient", grad, self.states_shape()),
+        ):
+            check_optional(name, kept, shape, self.x)
+
 
 class Arguments:
     """The arguments of the compiled functions for a checked problem; keeps the memory they point to alive.
@@ -86,17 +119,13 @@ class Arguments:
 
     def __init__(self, problem: Problem) -> None:
         x, h0, dt, circuit, dt_value, switches = problem
-        if x.dim() != 3:
-            raise ValueError(f"x must have 3 dimensions, but has {x.dim()}; add the batch and time axes")
-        if x.dtype not in IS_DOUBLE:
-            raise ValueError(f"x must be float32 or float64, but is {x.dtype}; convert x and the network")
+        problem.check_input()
         inputs, units = x.shape[2], circuit.units
         model = model_arguments(circuit, switches, x, inputs, units)
         if model is None:
             circuit, model = rewrite_model(circuit, switches, x, inputs, units)
+        problem.check_start_and_gaps()
         steps, batch = problem.time_and_batch
-        check_optional("h0", h0, (batch, units), x)
-        check_optional("dt", dt, x.shape[:2], x)
         x = resolve(x)
         h0 = None if h0 is None else resolve(h0).contiguous()
         dt = None if dt is None else resolve(dt)
@@ -160,6 +189,16 @@ def rewrite_model(
     return circuit, model
 
 
+def check_switches(switches: Switches) -> None:
+    """Raise a ValueError for switches that no kernel knows."""
+    if switches.solver not in SOLVER_CODES or switches.elastance not in ELASTANCE_CODES or switches.unfolds < 1:
+        raise ValueError(
+            f"a kernel needs a solver in {', '.join(SOLVER_CODES)}, an elastance in {', '.join(ELASTANCE_CODES)} and "
+            f"unfolds of at least 1, but was given {switches.solver!r}, {switches.elastance!r} and {switches.unfolds}; "
+            "pass such values"
+        )
+
+
 @cache
 def _plan(switches: Switches) -> tuple[tuple[int, ...], Callable[..., tuple[int, ...] | None]]:
     """Return the codes of the switches with the units' address, and the function that checks and locates the letters.
@@ -169,12 +208,7 @@ def _plan(switches: Switches) -> tuple[tuple[int, ...], Callable[..., tuple[int,
     is written out from the table and compiled: the loop of `check_letters` would make a step of one sample a tenth
     slower.
     """
-    if switches.solver not in SOLVER_CODES or switches.elastance not in ELASTANCE_CODES or switches.unfolds < 1:
-        raise ValueError(
-            f"a kernel needs a solver in {', '.join(SOLVER_CODES)}, an elastance in {', '.join(ELASTANCE_CODES)} and "
-            f"unfolds of at least 1, but was given {switches.solver!r}, {switches.elastance!r} and {switches.unfolds}; "
-            "pass such values"
-        )
+    check_switches(switches)
     shapes = {"J m": "matrix", "m": "vector", "n": "channels"}
     checks, addresses = [], []
     for name in STEP_LETTERS:

@@ -156,7 +156,7 @@ class LTCCell(WiringSizes, nn.Module):
         x = liquid.affine(x, self.input_w, _zeros_like(self.input_b, self.input_w))  # type: ignore[arg-type]
         x = nn.functional.pad(x, (0, 1))
         switches = Switches(saturated=False, elastance="none", solver="hybrid", unfolds=self._ode_unfolds)
-        backend = kernels.select("auto", x, switches, type(self).__name__)
+        backend = kernels.select("auto", x, switches, circuit.units, type(self).__name__)
         if backend is not None:
             return backend.scan(circuit, switches, x, h, dt)[0]
         states = []
