@@ -80,3 +80,9 @@ def test_an_unknown_model_is_grey_under_its_own_name() -> None:
     assert palette.model_style("new-cell").colour == palette.GREY
     assert palette.model_label("new-cell") == "new-cell"
     assert palette.model_label("lrcu-s") == "LRCU-S"
+
+
+def test_the_colours_of_classes_differ_and_can_be_seen_on_both_pages():
+    assert len(set(palette.CLASSES)) == len(palette.CLASSES) == 12
+    for colour in palette.CLASSES:
+        assert min(palette.contrast(colour, paper) for paper in (palette.PAPER, palette.DARK_PAPER)) >= 3, colour

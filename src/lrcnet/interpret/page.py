@@ -29,7 +29,6 @@ MOST_COLUMNS = 300
 MOST_ABLATED = 100
 """Number of answers per sequence of which the ablated versions are stored."""
 MOST_CHANNELS, MOST_ANSWERS = 10, 12
-CLASS_COLOURS = (palette.BLUE, palette.VERMILION, palette.GREEN, palette.PURPLE, palette.OCHRE, palette.GREY)
 
 
 class View(NamedTuple):
@@ -120,7 +119,7 @@ def collect(
         "numbers": [i + 1 for i in chosen],
         "lengths": [examples[i].x.shape[1] for i in chosen],
         "ramp": palette.SEQUENTIAL_SAMPLES,
-        "colours": CLASS_COLOURS,
+        "colours": palette.CLASSES,
     }
 
 

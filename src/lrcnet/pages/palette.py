@@ -27,6 +27,11 @@ INDIGO = "#7468e0"
 TEAL = "#0c8d97"
 OLIVE = "#78871f"
 
+CLASSES = (
+    BLUE, VERMILION, GREEN, PURPLE, OCHRE, GREY, "#c2405a", "#5f74dd", "#5b8a1a", "#96623a", "#0f93a0", "#a45fd6",
+)  # fmt: skip
+"""Colours of the classes of a classifier; the first six are the palette's own."""
+
 # Matplotlib's colour maps. Both are safe for colour-blind readers; in a grey print the sequential one stays in order.
 SEQUENTIAL = "cividis"
 DIVERGING = "PuOr"
