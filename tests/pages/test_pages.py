@@ -55,7 +55,7 @@ def test_row_headers_name_the_row() -> None:
 
 def test_a_section_shows_its_blocks_in_order() -> None:
     html = section_html(Section("part", "A & B", [picture(), TABLE, "Not shown: <x>."]))
-    assert html.startswith('<section id="part"><h2>A &amp; B</h2><figure><svg')
+    assert html.startswith('<section id="part"><h2>A &amp; B <a class="anchor"')
     assert html.index("A caption.") < html.index("A note.") < html.index("Not shown: &lt;x&gt;.")
     assert 'role="img" aria-label="A line that rises."' in html
 
