@@ -41,10 +41,8 @@ def sparse() -> Any:
 
 
 ODE_LAYERS = [name for name in lrcnet.LAYERS if hasattr(lrcnet.CELLS[name], "solvers")]
-# The C generator does not know these yet, and says so.
-NOT_IN_C = ("diagonal-lrc",)
 QUICK: dict[str, Callable[[], Any]] = {
-    **{name: lambda name=name: layer(name) for name in lrcnet.LAYERS if name not in NOT_IN_C},
+    **{name: lambda name=name: layer(name) for name in lrcnet.LAYERS},
     "wired-cfc": lambda: lrcnet.WiredCfC(CHANNELS, wiring=wirings.AutoNCP(12, 3, seed=1)),
     "mixed-memory": lambda: lrcnet.MixedMemory(layer("lrc", input_map=True)),
     "tokens": lambda: lrcnet.Classifier(lrcnet.LRCU(CHANNELS, UNITS), UNITS, 2, vocabulary=9, embedding=CHANNELS),
@@ -57,7 +55,6 @@ SLOW: dict[str, Callable[[], Any]] = {
     **{
         f"{name}-{solver}": lambda name=name, solver=solver: layer(name, solver=solver, unfolds=2, time_warnings=False)
         for name in ODE_LAYERS
-        if name not in NOT_IN_C
         for solver in FIXED_SOLVERS
         if solver in lrcnet.CELLS[name].solvers
     },
@@ -74,6 +71,8 @@ SLOW: dict[str, Callable[[], Any]] = {
     "tokens-timed": lambda: lrcnet.Classifier(
         lrcnet.LTC(CHANNELS, UNITS, time_feature=True), UNITS, 2, pooling="max", vocabulary=9, embedding=CHANNELS
     ),
+    "diagonal-per-channel": lambda: layer("diagonal-lrc", synapses="per-channel", elastance="asymmetric"),
+    "diagonal-contraction": lambda: layer("diagonal-lrc", contraction=0.01),
     "asymmetric": lambda: layer("lrcu", elastance="asymmetric", output_map=True, bias=False),
     "softplus": lambda: layer("lrc", constraint="softplus", input_map=False, parametrisation="sigma-mu"),
     "time-feature": lambda: layer("lrcu", time_feature=True, time_scale=60.0),

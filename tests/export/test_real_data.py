@@ -32,7 +32,7 @@ def train(name: str, x: torch.Tensor, y: torch.Tensor) -> lrcnet.Classifier:
     model = lrcnet.Classifier(lrcnet.LAYERS[name](8, 16, batch_first=True), 16, 10)
     model.set_input_scaling(x.mean((0, 1)), x.std((0, 1)).clamp(min=1))
     optimiser = torch.optim.Adam(model.parameters(), 2e-2)
-    for _ in range(60):
+    for _ in range(100):
         optimiser.zero_grad()
         nn.functional.cross_entropy(model(x), y).backward()
         optimiser.step()

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lrcnet.export.c_cfc import cfc_code
+from lrcnet.export.c_diagonal import ELASTANCE_CODE, diagonal_code
 from lrcnet.export.network import NetworkData
 
 
@@ -96,11 +97,7 @@ def _liquid(switches: dict[str, Any]) -> str:
     has_w = elastance != "none"
     synapse_arrays = "a, b, g, k, o" if has_w else "a, b, g, k"
     vectors = ", ".join(["g_l", "e_l", *(["p"] if has_w else []), *(["k_eps"] if elastance == "symmetric" else [])])
-    eps = {
-        "none": "",
-        "asymmetric": "    num eps = sigmoid(w[i]);\n",
-        "symmetric": "    num half = LOAD(c->k_eps, i), eps = sigmoid(ADD(w[i], half)) - sigmoid(ADD(w[i], -half));\n",
-    }[elastance]
+    eps = f"    {ELASTANCE_CODE[elastance].format(w='w[i]')}\n" if has_w else ""
     forget, update = ("sigmoid(f[i])", "tangent(u[i])") if saturated else ("f[i]", "u[i]")
     return f"""\
 typedef struct {{ array {synapse_arrays}; const unsigned short *start, *source; int n; }} synapses;
@@ -273,6 +270,7 @@ KINDS: dict[str, Kind] = {
     "gru": Kind(_gru, terms=3, exponentials=3, is_ode=False, takes_dt=False),
     "lstm": Kind(_lstm, terms=4, exponentials=5, is_ode=False, takes_dt=False, has_memory=True),
     "cfc": Kind(cfc_code, terms=4, exponentials=3, is_ode=False),
+    "diagonal": Kind(diagonal_code, terms=2, exponentials=6),
 }
 """Every kind of cell by name; `lrcnet.export.network.COLLECTORS` gives a network its kind."""
 

@@ -119,6 +119,7 @@ def _head(network: NetworkData, arithmetic: str, own_exp: bool) -> str:
 def _sizes(network: NetworkData) -> str:
     first = network.cells[0]
     sizes = {"LAYERS": len(network.cells), "UNITS": first.units, "MOTORS": first.outputs, "TERMS": count_terms(network)}
+    sizes["COLUMNS"] = max(cell.inputs for cell in network.cells)
     if first.parts:
         sizes |= {"PARTS": len(first.parts), "ROWS": widest_rows(network)}
     return "".join(f"#define {name} {size}\n" for name, size in sizes.items())

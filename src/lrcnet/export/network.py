@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from lrcnet.cells import CfCCell, CTRNNCell, GRUODECell, MGUCell, ResetBeforeGRUCell, WiredCfCCell
+from lrcnet.cells import CfCCell, CTRNNCell, DiagonalLRCCell, GRUODECell, MGUCell, ResetBeforeGRUCell, WiredCfCCell
 from lrcnet.cells.base import Cell, ODECell
 from lrcnet.cells.cfc_equation import ACTIVATIONS, fold_activation
 from lrcnet.cells.liquid import LiquidCell
@@ -54,7 +54,7 @@ class NetworkData:
     """A network as plain data.
 
     Attributes:
-        kind: "liquid", "ctrnn", "gru-ode", "mgu", "gru-reset-before", "gru", "lstm" or "cfc".
+        kind: "liquid", "ctrnn", "gru-ode", "mgu", "gru-reset-before", "gru", "lstm", "cfc" or "diagonal".
         switches: what the equation depends on, such as saturated, elastance, solver, unfolds.
         inputs, outputs: number of channels of a reading, and of an answer.
         cells: the stack, first layer first.
@@ -170,6 +170,9 @@ def _collect_cells(layer: Layer) -> tuple[str, dict[str, Any], list[CellData]]:
             switches: dict[str, Any] = {}
             if isinstance(first, ODECell):
                 switches = {"solver": first.solver, "unfolds": first.unfolds}
+            if isinstance(first, DiagonalLRCCell):
+                limited = first.contraction is not None and first.synapses == "mixed"
+                switches |= {"elastance": first.elastance, "synapses": first.synapses, "limited": limited}
             elif isinstance(first, CfCCell | WiredCfCCell):
                 switches = _cfc_switches(first)
             if isinstance(first, LiquidCell):
@@ -235,6 +238,22 @@ def _collect_linear(cell: Any) -> CellData:
     return CellData(matrices["in_w"].shape[1], cell.hidden_size, cell.hidden_size, vectors, matrices)
 
 
+def _collect_diagonal(cell: DiagonalLRCCell) -> CellData:
+    values = copy.deepcopy(cell).double().values()
+    vectors = {"bias": _array(values.bias), **{name: _array(value) for name, value in values.unit.items()}}
+    if values.slope is not None and values.offset is not None:
+        vectors |= {"slope": _array(values.slope), "offset": _array(values.offset)}
+        unused = ("g_l", "g_in", "k_in")
+    else:
+        unused = ("w_in",)
+    if values.widest is not None:
+        vectors["widest"] = _array(values.widest)
+    if cell.k_eps is None:
+        unused = (*unused, "k_eps")
+    kept = {name: value for name, value in vectors.items() if name not in unused}
+    return CellData(cell.input_size, cell.hidden_size, cell.output_size, kept, {"in_w": _array(values.weight)})
+
+
 def _collect_cfc(cell: CfCCell) -> CellData:
     return CellData(cell.input_size, cell.hidden_size, cell.output_size, {}, {}, (_collect_part(cell),))
 
@@ -287,6 +306,7 @@ COLLECTORS: dict[type[Cell], tuple[str, Callable[[Any], CellData]]] = {
     GRUODECell: ("gru-ode", _collect_linear),
     MGUCell: ("mgu", _collect_linear),
     ResetBeforeGRUCell: ("gru-reset-before", _collect_linear),
+    DiagonalLRCCell: ("diagonal", _collect_diagonal),
     CfCCell: ("cfc", _collect_cfc),
     WiredCfCCell: ("cfc", _collect_wired_cfc),
 }

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from lrcnet.errors import one_of, suggest
 
 from . import driving, imdb, neural_ode, person, psmnist
-from .own_tasks import find_own, make_task, own_names, register, squared_error
+from .own_tasks import VARIABLE, find_own, make_task, own_names, register, squared_error
 from .task import Recipe, Samples, SampleSet, Task
 
 _BENCHMARKS: dict[str, dict[str, Task]] = {
@@ -43,11 +43,28 @@ def find(name: str, variant: str | None = None) -> Task:
         names = [*_BENCHMARKS, *own_names()]
         listed = ", ".join(names)
         raise ValueError(
-            f"task must be one of {listed}, or a file that defines one, but is {name!r}; {suggest(name, names)}"
+            f"task must be one of {listed}, or a file that defines one, but is {name!r}; {suggest(name, names)}, or "
+            f"name the file of a task of your own in the variable {VARIABLE}"
         )
     if variant is None:
         return next(iter(variants.values()))
     return variants[one_of(f"variant of {name}", variant, variants)]
 
 
-__all__ = ["TASKS", "Recipe", "SampleSet", "Samples", "Task", "find", "make_task", "register", "squared_error"]
+def is_known(name: str) -> bool:
+    """Return whether `find` knows a task by this name."""
+    return name in _BENCHMARKS or find_own(name) is not None
+
+
+__all__ = [
+    "TASKS",
+    "Recipe",
+    "SampleSet",
+    "Samples",
+    "Task",
+    "find",
+    "is_known",
+    "make_task",
+    "register",
+    "squared_error",
+]

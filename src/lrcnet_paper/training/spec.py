@@ -127,6 +127,9 @@ class RunSpec:
         The rate counts at the paper budget alone: a shorter budget has a rate of its own, and the settings of a custom
         run are all listed by `settings_label`.
         """
+        if not tasks.is_known(self.task):
+            # A run of a user's task, reported where the file of the task has not been named.
+            return Change(self.solver, "" if self.schedule == _DEFAULTS["schedule"] else self.schedule, None)
         recipe = tasks.find(self.task, self.variant).recipe
         default_rate = self.budget != "paper" or self.learning_rate in (None, recipe.learning_rate)
         return Change(
@@ -168,7 +171,11 @@ class RunSpec:
         for flag, name in FLAGS.items():
             value = getattr(self, name)
             # Without the flag the rate follows the task's own schedule.
-            needed = name == "schedule" and value != tasks.find(self.task, self.variant).recipe.schedule
+            needed = (
+                name == "schedule"
+                and tasks.is_known(self.task)
+                and value != tasks.find(self.task, self.variant).recipe.schedule
+            )
             if needed or self._differs(name):
                 words += [flag, str(value)]
         words += ["--seed", str(self.seed)]

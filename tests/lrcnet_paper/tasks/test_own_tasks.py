@@ -49,6 +49,19 @@ def test_a_task_of_a_file_trains_resumes_and_is_reported(file: Path, tmp_path: P
     assert "Your task waves" in (tmp_path / "report.html").read_text()
 
 
+def test_runs_are_reported_where_the_file_of_the_task_is_not_named(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(own_tasks.VARIABLE, "")
+    runs = tmp_path / "runs"
+    train(str(file), "gru", epochs=1, learning_rate=0.02, out=runs / "a", progress=False)
+    # A later process knows nothing of the file.
+    monkeypatch.setenv(own_tasks.VARIABLE, "")
+    monkeypatch.setattr(own_tasks, "_REGISTERED", {})
+    assert main(["report", str(runs), "--html", str(tmp_path / "report.html"), "--artefact", "elastance"]) == 0
+    assert "Your task waves" in (tmp_path / "report.html").read_text()
+
+
 def test_a_task_is_found_through_the_variable(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match=r"task must be one of .*, or a file that defines one, but is 'waves'; choose"):
         tasks.find("waves")
@@ -122,7 +135,7 @@ def test_one_drive_is_split_by_time_and_short_ones_are_refused(tmp_path: Path) -
         (["bench", "latency", "--picture", "x.png"], "so --picture would have no effect"),
         (["reproduce", "--address", "x"], "so --address would have no effect"),
         (["reproduce", "--list", "--data", "x"], "--list trains nothing, so --data would have no effect"),
-        (["drive", "x", "--html", "y", "--seed", "3"], "so --seed would have no effect"),
+        (["drive", "x", "--html", "y", "--noise", "0", "--seed", "3"], "so --seed would have no effect"),
         (["drive", "x", "--html", "y", "--trace", "z", "--road", "3"], "so --road would have no effect"),
         (["report", "x", "--collect", "y", "--artefact", "elastance"], "so --artefact would have no effect"),
     ],
