@@ -33,7 +33,8 @@ def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_links_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", page.read_text()):
+    text = page.read_text()
+    for target in [*re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", text), *re.findall(r'src="([^"]+)"', text)]:
         if "://" not in target and not target.startswith(MADE_FOLDERS) and not _is_made(page, target):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 

@@ -2,8 +2,8 @@
 
     python tools/live_pages.py docs/live
 
-Nothing is trained on the paper's data: the report is drawn from the collected results, the policy that drives is the
-one in examples/policies, and the sensor network is fitted to generated readings on the spot.
+Nothing is trained on the paper's data: the report is drawn from the collected results, the policies that drive
+are those in examples/policies, and the sensor network is fitted to generated readings on the spot.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from lrcnet.cli import main
 
 ROOT = Path(__file__).parents[1]
-POLICY = next((ROOT / "examples" / "policies").glob("driving_own_lrcu-s_*"))
+POLICY, RIVAL = (next((ROOT / "examples" / "policies").glob(f"driving_own_{model}_*")) for model in ("lrcu-s", "lstm"))
 SENSORS, READINGS = 160, 40
 
 
@@ -41,9 +41,8 @@ def make_pages(folder: Path) -> None:
     """Write every live page into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     _run("report", str(ROOT / "results"), "--html", str(folder / "report.html"))
-    _run("drive", str(POLICY), "--html", str(folder / "drive-summer.html"), "--length", "300")
-    _run("drive", str(POLICY), "--season", "winter", "--noise", "0.1", "--length", "300",
-         "--html", str(folder / "drive-winter.html"))  # fmt: skip
+    _run("drive", str(POLICY), "--html", str(folder / "drive.html"), "--length", "300")
+    _run("drive", str(POLICY), str(RIVAL), "--length", "300", "--html", str(folder / "drive-two.html"))
     with tempfile.TemporaryDirectory() as scratch:
         readings, model = Path(scratch) / "readings.csv", Path(scratch) / "model"
         write_readings(readings)

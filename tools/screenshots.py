@@ -13,7 +13,7 @@ from pathlib import Path
 from PIL import Image
 
 # Page -> the part of its address after the file name.
-PAGES = {"drive-summer.html": "#t=9", "explain.html": "", "report.html": ""}
+PAGES = {"drive.html": "#t=9", "explain.html": "", "report.html": ""}
 WIDTH, HEIGHT, SHOWN_WIDTH = 1200, 900, 800
 CHROMIUM = [
     "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
@@ -37,4 +37,4 @@ if __name__ == "__main__":
     live, folder = map(Path, sys.argv[1:3])
     folder.mkdir(parents=True, exist_ok=True)
     for name, fragment in PAGES.items():
-        photograph(live / name, fragment, folder / f"{name.partition('-')[0].removesuffix('.html')}.png")
+        photograph(live / name, fragment, folder / f"{Path(name).stem}.png")
