@@ -22,6 +22,7 @@ import lrcnet
 from lrcnet.benchmarks.measure import Measurement, threads
 from lrcnet_paper import archive_sets
 from lrcnet_paper.archive_sets import ArchiveSet, Sequences
+from lrcnet_paper.benchmarks import held_out_sets
 
 UNITS, UPDATES, BATCH, SEEDS = 32, 400, 16, 5
 USUAL_RATE = 1e-3
@@ -41,6 +42,8 @@ SETS = (
     "ACSF1",
 )
 """From 24 to 1460 steps and from 1 to 28 channels."""
+HELD_OUT = tuple(held_out_sets.SETS)
+"""Sets on which no default was chosen; at the usual rate only."""
 LONG_SETS = ("HandMovementDirection", "OSULeaf", "ACSF1")
 OPTIMISERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "Adam": torch.optim.Adam,
@@ -92,7 +95,8 @@ def plan(sets: list[str]) -> list[Training]:
     """List the trainings, long sequences last: all layers at the usual rate, other optimisers, then other rates."""
     short = [name for name in sets if name not in LONG_SETS]
     long = [name for name in sets if name in LONG_SETS]
-    return [*_usual(short), *_optimisers(short), *_rates(short), *_usual(long), *_rates(long)]
+    held_out = [Training(*rest, USUAL_RATE, seed) for *rest, seed in product(HELD_OUT, ("GRU", "LRCU-S"), range(SEEDS))]
+    return [*_usual(short), *held_out, *_optimisers(short), *_rates(short), *_usual(long), *_rates(long)]
 
 
 def _usual(sets: list[str]) -> Iterator[Training]:
@@ -136,6 +140,7 @@ def measure() -> list[Measurement]:
     results = _read_record()
     missing = [training for training in plan(sets) if training not in results]
     loaded = {name: archive_sets.load(name) for name in sets}
+    loaded |= {name: held_out_sets.load(name) for name in HELD_OUT}
     # The networks are too small to share among several threads.
     with threads(1):
         _run(missing, loaded, results)
@@ -183,9 +188,10 @@ def _accuracy(network: Network, data: Sequences) -> float:
 
 
 def mean_accuracy(results: dict[Training, float], name: str, layer: str, rate: float, optimiser: str = "Adam") -> float:
-    """Return the mean accuracy over the seeds, NaN if a seed is missing."""
+    """Return the mean accuracy over the seeds that are finished, NaN if none is."""
     trainings = [Training(name, layer, rate, seed, optimiser) for seed in range(SEEDS)]
-    return statistics.fmean(results.get(training, math.nan) for training in trainings)
+    finished = [results[training] for training in trainings if training in results]
+    return statistics.fmean(finished) if finished else math.nan
 
 
 def paired_difference(pairs: list[tuple[float, float]]) -> tuple[float, float]:
@@ -210,15 +216,15 @@ def summarise(results: dict[Training, float]) -> list[Measurement]:
 
 def _compare(results: dict[Training, float], optimiser: str, rate: float) -> list[Measurement]:
     rows = []
-    for layer in LAYERS:
+    for layer, (kind, sets) in product(LAYERS, (("sets", SETS), ("held-out sets", HELD_OUT))):
         pairs = []
-        for name in SETS:
+        for name in sets:
             ours, gru = (mean_accuracy(results, name, one, rate, optimiser) for one in (layer, "GRU"))
             if not math.isnan(ours + gru):
                 pairs.append((ours, gru))
                 rows.append(Measurement(f"{optimiser} {rate:g}, {name}: {layer}", ours, "%", "GRU", gru, ours / gru))
         if layer != "GRU" and pairs:
             mean, half = paired_difference(pairs)
-            what = f"{optimiser} {rate:g}, {len(pairs)} sets: {layer} - GRU (95 % interval ± {half:.2g})"
+            what = f"{optimiser} {rate:g}, {len(pairs)} {kind}: {layer} - GRU (95 % interval ± {half:.2g})"
             rows.append(Measurement(what, mean, "points"))
     return rows

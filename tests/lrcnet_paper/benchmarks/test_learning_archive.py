@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from lrcnet_paper import archive_sets
+from lrcnet_paper.benchmarks import held_out_sets
 from lrcnet_paper.benchmarks import learning_archive as archive
 from lrcnet_paper.benchmarks.learning_curves import draw
 
@@ -19,6 +20,7 @@ def toy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(archive_sets, "find", lambda name: Path(name))
     monkeypatch.setattr(archive_sets, "load", lambda name: archive_sets.ArchiveSet(name, 2, half, half))
     monkeypatch.setattr(archive, "SETS", ("ItalyPowerDemand",))
+    monkeypatch.setattr(archive, "HELD_OUT", ("Recall",))
     monkeypatch.setattr(archive, "UPDATES", 2)
     monkeypatch.setattr(archive, "SEEDS", 1)
     monkeypatch.chdir(tmp_path)
@@ -50,8 +52,23 @@ def test_the_paired_difference_has_students_interval() -> None:
     assert archive.paired_difference([(3.0, 1.0)]) == (2.0, math.inf)
 
 
-def test_a_set_that_lacks_a_seed_is_left_out(tmp_path: Path) -> None:
-    results = {archive.Training("GunPoint", "GRU", 1e-3, 0): 50.0}
+def test_a_set_without_a_gru_is_left_out(tmp_path: Path) -> None:
+    results = {archive.Training("GunPoint", "LRCU-S", 1e-3, 0): 50.0}
     assert archive.summarise(results) == []
     draw(results, tmp_path / "none.png")
     assert not (tmp_path / "none.png").exists()
+
+
+@pytest.mark.parametrize("name", archive.HELD_OUT)
+def test_held_out_sets_are_standardised_and_have_every_class_in_both_halves(name: str) -> None:
+    data = held_out_sets.load(name)
+    for x, lengths, labels in (data.train, data.test):
+        assert (lengths == x.shape[1]).all()
+        assert labels.unique().tolist() == list(range(data.classes))
+    torch.testing.assert_close(data.train.x.std((0, 1)), torch.ones(data.train.x.shape[2]), rtol=1e-3, atol=0)
+    assert not torch.equal(data.train.x[:50], data.test.x[:50])
+
+
+def test_the_class_of_a_sum_is_that_of_its_marked_numbers() -> None:
+    x, labels = held_out_sets.make_sums(40, 0)
+    assert torch.equal((x[..., 0] * x[..., 1]).sum(1) > 1, labels.bool())
