@@ -483,4 +483,4 @@ def test_bounds_take_numbers_of_numpy() -> None:
 
 def test_every_layer_in_continuous_time_has_a_unit_of_time() -> None:
     continuous = {name for name, layer in lrcnet.LAYERS.items() if issubclass(layer, ContinuousLayer)}
-    assert continuous == {*ODE_LAYERS, "cfc"}
+    assert continuous == {*ODE_LAYERS, "cfc", "diagonal-lrc"}
