@@ -93,6 +93,8 @@ def scan_backward(
             if RESIDENT:
                 s = sigmoid(y * slope + offset)
                 gy = (gf[:, None] * conductance + gu[:, None] * strength) * (s * (1.0 - s)) * slope
+                # An infinite state makes NaN of a synapse that is not there: 0 times infinity.
+                gy = tl.where(synapse[None], gy, 0.0)
                 if ELASTIC:
                     gy += gw[:, None] * coupling
             else:
@@ -105,7 +107,7 @@ def scan_backward(
                     part += tl.gather(gu, tile, 1)[:, None] * tl.load(k + place, mask=synapse, other=0.0)[None]
                     a_tile = tl.load(a + place, mask=synapse, other=0.0)[None]
                     s = sigmoid(y * a_tile + tl.load(b + place, mask=synapse, other=0.0)[None])
-                    gy += part * (s * (1.0 - s)) * a_tile
+                    gy += tl.where(synapse[None], part * (s * (1.0 - s)) * a_tile, 0.0)
                     if ELASTIC:
                         gy += tl.gather(gw, tile, 1)[:, None] * tl.load(o + place, mask=synapse, other=0.0)[None]
             gh = tl.where(there, gh + tl.sum(gy, 2), 0.0)

@@ -71,7 +71,8 @@ def input_gradients(
         s = sigmoid(values * slope + tl.load(b + place, mask=synapse, other=0.0)[None])
         gs = gf * tl.load(g + place, mask=synapse, other=0.0)[None]
         gs += gu * tl.load(k + place, mask=synapse, other=0.0)[None]
-        total += gs * (s * (1.0 - s)) * slope
+        # An infinite input makes NaN of a synapse that is not there: 0 times infinity.
+        total += tl.where(synapse[None], gs * (s * (1.0 - s)) * slope, 0.0)
         if ELASTIC:
             gw = tl.load(at + 2 * m, mask=unit, other=0.0)[:, None]
             total += gw * tl.load(o + place, mask=synapse, other=0.0)[None]
