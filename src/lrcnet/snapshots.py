@@ -18,8 +18,11 @@ class StreamPlace(Protocol):
     """The parts of a stream's state that a snapshot holds."""
 
     moment: Moment | None
-    states: tuple[Tensor, ...]
     held: Tensor | None
+
+    @property
+    def states(self) -> tuple[Tensor, ...]:
+        """The tensors of the state."""
 
 
 def pack_streams(signature: list[Any], places: Mapping[Any, StreamPlace]) -> bytes:
