@@ -10,7 +10,8 @@ from pathlib import Path
 from lrcnet.pages import palette
 from lrcnet.pages.content import Picture
 
-DOTS_PER_INCH = 150
+# An SVG file embeds only parts such as coloured roads as pixels, and many of them.
+DOTS_PER_INCH = {"png": 150, "svg": 110}
 # A number with more than two decimals within a path, an attribute or a style; not part of a name or of encoded bytes.
 _LONG_NUMBER = re.compile(r"(?<![\w.#+/])-?\d+\.\d{3,}(?![\w.+/=])")
 
@@ -94,5 +95,5 @@ def _render(picture: Picture, kind: str) -> bytes:
             engine.execute(picture.figure)
             picture.figure.set_layout_engine("none")
         metadata = {"Date": None} if kind == "svg" else {"Software": None}
-        picture.figure.savefig(out, format=kind, dpi=DOTS_PER_INCH, metadata=metadata)
+        picture.figure.savefig(out, format=kind, dpi=DOTS_PER_INCH.get(kind, 150), metadata=metadata)
     return out.getvalue()

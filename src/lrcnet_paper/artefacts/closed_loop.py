@@ -245,6 +245,7 @@ def _claims(measured: Mapping[Model, Group]) -> list[Claim]:
 
 def _picture(measured: Mapping[Model, Group]) -> Picture:
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
     with palette.figure_style():
         figure = Figure(figsize=(7.4, 5.6), layout="constrained")
@@ -258,12 +259,14 @@ def _picture(measured: Mapping[Model, Group]) -> Picture:
             line[0].set_ylabel("drives that crash (%)")
         for axes in panels[-1]:
             axes.set_xlabel("variance of the noise (steps of the sweep)")
-        legend_below(figure, [panels[0][0]])
+        diamond = Line2D([], [], marker="D", markerfacecolor=palette.PAPER, markeredgecolor=palette.INK, markersize=6,
+                         linestyle="none", label="paper")  # fmt: skip
+        legend_below(figure, [panels[0][0]], [diamond])
         write_finding(figure, _finding(measured))
     return Picture(
         "crashes",
-        "Share of drives that crash: mean over seeds with one standard deviation to each side, clipped at 0 and 100 %; "
-        "hollow diamonds are the paper's numbers, which fit the normalised frame.",
+        "Share of drives that crash: mean over seeds; bands reach one standard deviation to each side, clipped at 0 "
+        "and 100 %. The paper's numbers fit the normalised frame.",
         "Four panels, two seasons by two readings of the noise, of crash likelihood against noise for each policy.",
         figure,
     )

@@ -94,7 +94,7 @@ def legend_below(figure: Figure, axes: Sequence[Axes], further: Sequence[Any] = 
 
 
 # Characters of a title that fit into an inch of a figure at the size of titles.
-_CHARACTERS_PER_INCH = 12.0
+_CHARACTERS_PER_INCH = 11.2
 
 
 def write_finding(figure: Figure, text: str) -> None:

@@ -223,6 +223,6 @@ def _finding(groups: Mapping[str, Group]) -> str:
     ratios = {name: e.mean for name, group in groups.items() if (e := _mean(group, "variation", relative=True))}
     least, most = min(ratios, key=lambda n: ratios[n]), max(ratios, key=lambda n: ratios[n])
     return (
-        f"{least} oscillates least ({ratios[least]:.2g} times the expert), {most} most ({ratios[most]:.2g} times the "
+        f"{least} oscillates least ({ratios[least]:.3g} times the expert), {most} most ({ratios[most]:.3g} times the "
         "expert)"
     )

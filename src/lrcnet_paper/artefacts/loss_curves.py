@@ -104,7 +104,7 @@ def _picture(groups: Mapping[str, Group]) -> Picture:
             if name in groups:
                 panels[1].axhline(
                     claimed.mean, color=driving.LINES[name][0], linewidth=1.0, linestyle=(0, (1, 3)),
-                    label="paper's final losses, on its own data",
+                    label="paper's final loss",
                 )  # fmt: skip
         legend_below(figure, list(panels))
         write_finding(figure, _finding(groups))

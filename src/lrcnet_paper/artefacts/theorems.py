@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lrcnet.pages import palette
 from lrcnet.pages.content import Cell, Picture, Table
+from lrcnet.pages.tables import format_cell
 from lrcnet_paper.artefacts import driving_runs as driving
 from lrcnet_paper.artefacts.artefact import Claim, MeasuringArtefact, Rendered
 from lrcnet_paper.artefacts.curves import write_finding
@@ -275,7 +276,8 @@ def _picture(rows: Mapping[str, Mapping[str, Estimate]]) -> Picture:
         axes.grid(False, axis="y")
         handles, labels = axes.get_legend_handles_labels()
         figure.legend(handles[:2], labels[:2], loc="outside lower center", ncols=2)
-        write_finding(figure, f"Theorem 2's bound is {least:.2g} to {ratio:.2g} times the loss that is measured")
+        span = f"{format_cell(least)} to {format_cell(ratio)}"
+        write_finding(figure, f"Theorem 2's bound is {span} times the loss that is measured")
     return Picture(
         "bounds",
         "Validation loss and its bound by Theorem 2, means over seeds.",

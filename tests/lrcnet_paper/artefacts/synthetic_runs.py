@@ -192,3 +192,9 @@ def whole_paper():
     runs += [classification_run("psmnist", "permuted", m, 0, epochs, centre=0.69) for m, epochs in fewer_epochs.items()]
     runs.append(FinishedRun(result("psmnist", "permuted", "mgu", seed=1, epochs=2, status="diverged")))
     return runs
+
+
+def rows_of(content, name):
+    """Return the rows of a rendered table as dictionaries by heading."""
+    table = next(part for part in (*content.tables, *content.sensitivities) if part.name == name)
+    return [dict(zip(table.columns, row, strict=True)) for row in table.rows]

@@ -15,19 +15,10 @@ from lrcnet_paper.results.finished_run import FinishedRun
 from lrcnet_paper.training.budgets import BUDGETS
 from lrcnet_paper.training.spec import RunSpec
 from tests.lrcnet_paper.artefacts import synthetic_runs
+from tests.lrcnet_paper.artefacts.synthetic_runs import rows_of
 
 # Artefacts with a claim that can be judged without training.
 NEEDS_NO_RUN = {"dynamics"}
-
-
-@pytest.fixture(scope="module")
-def all_runs(tmp_path_factory):
-    return synthetic_runs.whole_paper() + synthetic_runs.driving_runs(tmp_path_factory.mktemp("driving"))
-
-
-@pytest.fixture(scope="module")
-def rendered(all_runs):
-    return {name: artefacts.load(name).render(all_runs) for name in artefacts.ARTEFACTS}
 
 
 def test_an_unknown_name_lists_the_valid_ones():
@@ -153,11 +144,6 @@ def test_counting_parameters_leaves_random_numbers_alone():
     before = torch.random.get_rng_state()
     setup.parameter_counts.__wrapped__("person", "gru")
     assert torch.equal(before, torch.random.get_rng_state())
-
-
-def rows_of(content, name):
-    table = next(part for part in (*content.tables, *content.sensitivities) if part.name == name)
-    return [dict(zip(table.columns, row, strict=True)) for row in table.rows]
 
 
 def test_budgets_are_never_mixed_in_one_cell():
@@ -312,6 +298,12 @@ def test_a_decaying_rate_has_a_table_of_its_own_and_stays_out_of_the_others(all_
     assert set(rows) == {"constant", "cosine"}
     assert rows["cosine"]["last"].mean == pytest.approx(0.0123)
     assert "decaying-rate" not in [part.name for part in without.sensitivities]
+
+
+def test_a_colour_means_one_model_in_a_report():
+    reported = ("lrc-s", "lrc-a", "lstm", "gru", "mgu", "neural-ode", "ltc", "stc")
+    assert len({palette.model_style(model).colour for model in reported}) == len(reported)
+    assert palette.model_style("lrcu-s").colour == palette.model_style("lrc-s").colour
 
 
 def test_every_colour_can_be_seen_on_the_light_and_on_the_dark_page():

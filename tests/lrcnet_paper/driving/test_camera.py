@@ -13,6 +13,9 @@ from lrcnet_paper.driving.camera import (
     CAMERA_HEIGHT,
     FOCAL,
     HORIZON,
+    HORIZON_ROWS,
+    REGIONS,
+    ROAD_EDGE,
     _fraction_,
     _painted_share,
 )
@@ -148,3 +151,19 @@ def test_a_place_never_lies_outside_the_texture() -> None:
     for count in (2, 512, 4096):
         assert int((fraction * count).floor().max()) == count - 1
     assert fraction[4] == 0.75
+
+
+def test_regions_lie_where_geometry_puts_them() -> None:
+    road = roads_from_curvature(torch.zeros(1, 400, dtype=torch.float64))
+    camera = Camera(road, sample_appearances([3], "summer"))
+    regions = camera.regions(place(50.0))[0]
+    sky, horizon, asphalt, roadside = range(len(REGIONS))
+    assert (regions[: HORIZON - HORIZON_ROWS] == sky).all()
+    assert (regions[HORIZON - HORIZON_ROWS : HORIZON + HORIZON_ROWS] == horizon).all()
+    for row in range(HORIZON + HORIZON_ROWS, 48):
+        distance = FOCAL * CAMERA_HEIGHT / (row - HORIZON + 0.5)
+        # On a straight road the lane's centre is straight ahead; the other lane and its edge lie to the left.
+        metres = (torch.arange(160) - 79.5) * distance / FOCAL
+        expected = (metres + 1.75).abs() < ROAD_EDGE
+        assert ((regions[row] == asphalt) == expected).float().mean() > 0.98
+        assert ((regions[row] == roadside) == ~expected).float().mean() > 0.98

@@ -124,12 +124,11 @@ def draw_grid(
         grid = figure.subplots(len(frames), columns, squeeze=False)
         names = list(next(iter(maps.values()))[0]) if maps else ["0", "0.1", "0.2"]
         for row, (name, frame) in enumerate(zip(names, frames, strict=True)):
-            grid[row, 0].imshow(frame, interpolation="nearest")
+            # Without interpolation the file holds the pixels of the frame instead of enlarged ones.
+            grid[row, 0].imshow(frame, interpolation="none")
             grid[row, 0].set_ylabel("no noise" if float(name) == 0 else f"σ² = {name}", fontsize="small")
             for panel, (packed, _) in zip(grid[row, 1:], maps.values(), strict=True):
-                image = panel.imshow(
-                    unpack_map(packed[name]), cmap=COLOUR_MAP, vmin=0, vmax=255, interpolation="nearest"
-                )
+                image = panel.imshow(unpack_map(packed[name]), cmap=COLOUR_MAP, vmin=0, vmax=255, interpolation="none")
         grid[0, 0].set_title("camera", fontsize="small")
         for panel, (model, (_, provenance)) in zip(grid[0, 1:], maps.items(), strict=True):
             panel.set_title(f"{palette.model_label(model)}\n{format_seed_and_loss(provenance)}", fontsize=6.5)

@@ -1,0 +1,77 @@
+"""Theorems, oscillation, gains and the noise sweep: what the driving artefacts measure and when they judge."""
+
+from dataclasses import replace
+
+import pytest
+
+from lrcnet_paper import artefacts
+from lrcnet_paper.artefacts import closed_loop, driving_runs
+from tests.lrcnet_paper.artefacts.synthetic_runs import rows_of
+
+
+def claims_of(content):
+    return {claim.statement: claim for claim in content.claims}
+
+
+def test_the_theorems_are_measured_on_trained_networks(rendered):
+    rows = {row["network"]: row for row in rows_of(rendered["theorems"], "theorems")}
+    assert list(rows) == ["STC E1", "LRC-A of the STC", "LRC-S of the STC", "LRC-A E1", "LRC-S E1"]
+    for row in rows.values():
+        assert row["validation loss: measured"].mean <= row["bound on the validation loss"].mean
+        assert row["Lipschitz constant: measured"].mean <= row["Lipschitz constant: bound"].mean
+    claim = claims_of(rendered["theorems"])["Theorem 1: LRC-S of the STC has a smaller Lipschitz bound."]
+    assert "certified in 3 of 3 seeds" in claim.ours
+    assert claim.verdict.word == "agrees"
+
+
+def test_a_loss_above_the_bound_would_contradict_theorem_2(all_runs):
+    broken = []
+    for run in all_runs:
+        if "theorems" in run.analyses:
+            networks = {
+                name: {**one, "loss": 2 * one["bound"]} for name, one in run.analyses["theorems"]["networks"].items()
+            }
+            run = replace(
+                run, analyses={**run.analyses, "theorems": {**run.analyses["theorems"], "networks": networks}}
+            )
+        broken.append(run)
+    claim = claims_of(artefacts.load("theorems").render(broken))[
+        "Theorem 2: the measured validation loss is below the bound."
+    ]
+    assert claim.verdict.word == "contradicts"
+
+
+def test_oscillation_is_relative_to_the_expert_and_judged_for_converged_networks_only(all_runs, rendered):
+    statement = "The output of LRC-S E1 oscillates less than that of STC E1."
+    assert claims_of(rendered["dynamics"])[statement].verdict.word == "agrees"
+    row = next(row for row in rows_of(rendered["dynamics"], "oscillation") if row["model"] == "LRC-S E1")
+    measured = next(r for r in all_runs if r.result.model == "lrcu-s" and r.result.variant == "own-features").analyses
+    ratio = measured["dynamics"]["variation"] / measured["dynamics"]["driver_variation"]
+    assert row["relative to the expert's"].mean == pytest.approx(ratio)
+    idle = []
+    for run in all_runs:
+        if run.result.model == "lrcu-s" and run.result.variant == "own-features":
+            metrics = {**run.result.metrics, "validation_sharp_bend_gain": 0.1}
+            run = replace(run, result=replace(run.result, metrics=metrics))
+        idle.append(run)
+    verdict = claims_of(artefacts.load("dynamics").render(idle))[statement].verdict
+    assert verdict.word == "not measurable here"
+    assert verdict.conditions[-1] == "not converged: LRCU-S"
+    assert "undertrained" in verdict.warnings[0]
+
+
+def test_every_driving_table_prints_the_gain_in_sharp_bends(rendered):
+    tables = {"lane-keeping": "lane-keeping", "closed-loop": "crashes", "efficiency": "efficiency",
+              "correlation": "correlation", "dynamics": "oscillation"}  # fmt: skip
+    for name, table in tables.items():
+        gains = [row["gain in sharp bends"] for row in rows_of(rendered[name], table)]
+        assert gains
+        assert None not in gains
+
+
+def test_the_noise_sweep_has_six_levels_both_readings_and_a_hundred_roads_per_cell():
+    assert len([noise for noise in closed_loop.NOISES if noise]) >= 6
+    assert {reading for _, reading in closed_loop._noises()} == {"pixels", "normalised"}
+    for budget in ("quick", "paper"):
+        roads = closed_loop.DRIVE_BUDGETS[budget].drives * driving_runs.TRAINING_BUDGETS[budget].seeds
+        assert roads >= 100
