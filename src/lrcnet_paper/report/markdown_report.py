@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lrcnet.pages import figures, tables
-from lrcnet.pages.content import Picture, Table
+from lrcnet.pages.content import Picture, Table, minus_signs
+from lrcnet.progress import track
 from lrcnet_paper import artefacts as paper
 from lrcnet_paper.report.assemble import (
     EVERYTHING,
@@ -18,7 +19,7 @@ from lrcnet_paper.report.assemble import (
     own_task_tables,
     reproduce_commands,
 )
-from lrcnet_paper.report.summary import claims_table, headline_table, interpretation, opening
+from lrcnet_paper.report.summary import claims_table, headline_table, interpretation, new_differences, opening
 from lrcnet_paper.results.finished_run import FinishedRun
 from lrcnet_paper.results.verdict import RULES
 
@@ -52,10 +53,11 @@ def _results(
 ) -> list[str]:
     shown = [section for section in sections if section.part != "set-up"]
     links = f"[Parameters, hyper-parameters, commands and machine]({set_up.name}) are on a second page. {WRITTEN}"
-    parts = ["# Reproduction", " ".join(opening(shown, runs)), tables.to_markdown(headline_table(shown)), links]
-    for section in shown:
-        if section.part == "paper":
-            parts += _section(section, pictures)
+    text = minus_signs(" ".join(opening(shown, runs)))
+    parts = ["# Reproduction", text, tables.to_markdown(headline_table(shown)), links]
+    differences = new_differences(shown)
+    for section in track([section for section in shown if section.part == "paper"], "writing", unit="section"):
+        parts += _section(section, pictures, differences[section.name])
     further = [block for section in shown for block in _sensitivities(section, pictures)]
     parts += ["## Sensitivities", SENSITIVITIES, *further] if further else []
     parts += [tables.to_markdown(table) for table in own_task_tables(runs)]
@@ -77,13 +79,13 @@ def _set_up(sections: Sequence[ArtefactSection], runs: Sequence[FinishedRun], pi
     return [*parts, "<details><summary>The command of every single run</summary>", _code(commands(runs)), "</details>"]
 
 
-def _section(section: ArtefactSection, pictures: Path) -> list[str]:
+def _section(section: ArtefactSection, pictures: Path, differences: Sequence[str] = ()) -> list[str]:
     rendered = section.rendered
-    parts = [f"## {section.title}", interpretation(section)]
+    parts = [f"## {section.title}", tables.escape_markdown(minus_signs(interpretation(section)))]
     parts += [_block(section, table, pictures) for table in rendered.tables]
     parts += [_block(section, picture, pictures) for picture in rendered.pictures]
     parts += [tables.to_markdown(claims_table(rendered.claims))] if rendered.claims else []
-    parts += [f"Differences from the protocol:\n\n{_bullets(rendered.differences)}"] if rendered.differences else []
+    parts += [f"Differences from the protocol:\n\n{_bullets(differences)}"] if differences else []
     return [part for part in parts if part] + [
         f"Not drawn: {tables.escape_markdown(reason)}." for reason in rendered.skipped
     ]
@@ -101,8 +103,11 @@ def _block(section: ArtefactSection, block: Table | Picture, pictures: Path) -> 
         return tables.to_markdown(block)
     file = figures.save(block, pictures, ("svg",))[0]
     named = file.rename(file.with_name(f"{section.name}-{file.name}"))
-    alt, caption = tables.escape_markdown(block.alt), tables.escape_markdown(block.caption)
-    return f"![{alt}]({pictures.name}/{named.name})\n\n*{caption}*"
+    alt, caption, details = (
+        tables.escape_markdown(minus_signs(text)) for text in (block.alt, block.caption, block.details)
+    )
+    more = f"\n\n<details><summary>Details</summary>{details}</details>" if details else ""
+    return f"![{alt}]({pictures.name}/{named.name})\n\n*{caption}*{more}"
 
 
 def _write(page: Path, parts: Sequence[str]) -> None:

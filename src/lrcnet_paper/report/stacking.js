@@ -10,7 +10,7 @@
     const parts = root ? [...root.children].filter((part) => /-(axes|legend|text)_\d+$/.test(part.id)) : [];
     const panels = parts.filter((part) => /-axes_\d+$/.test(part.id));
     if (panels.length > MOST_PANELS) figure.classList.add("wide");
-    if (panels.length < 2 || panels.length > MOST_PANELS || figure.classList.contains("stacked")) return;
+    if (!panels.length || panels.length > MOST_PANELS || figure.classList.contains("stacked")) return;
     // Boxes are measured before anything is moved.
     const boxes = new Map(parts.map((part) => [part, part.getBBox()]));
     if (![...boxes.values()].some((box) => box.width)) return; // folded away; done when it opens

@@ -160,7 +160,11 @@ def _main_reasons(sections: Sequence[ArtefactSection]) -> str:
         if claim.verdict.word == UNTESTED
         for reason in claim.verdict.conditions[-1:]
     )
-    return f" ({'; '.join(f'{reason}: {count}' for reason, count in reasons.most_common(3))})" if reasons else ""
+    listed = "; ".join(f"{_IN_WORDS.get(reason, reason)}: {count}" for reason, count in reasons.most_common(3))
+    return f" ({listed})" if reasons else ""
+
+
+_IN_WORDS = {"not measured": "their runs have not been made under today's protocol"}
 
 
 def _is_short(note: str) -> bool:

@@ -32,7 +32,8 @@ RULES: tuple[str, ...] = (
     "and solvers are sensitivities and have none. Absolute numbers, times of a machine and equal hyper-parameters are "
     "no claims.",
     "The verdict comes from the paired differences of A and B over seeds, with their 95 % interval by Student's t. "
-    "Errors, losses and constants spread over orders of magnitude and are compared by the logarithm of their ratio.",
+    "Errors, losses and constants spread over orders of magnitude: they are compared by the logarithm of their ratio, "
+    "and the interval is given as factors, above 1 on the paper's side.",
     "Agrees: the whole interval is on the paper's side of 0. Agrees, weaker: so it is, but our mean is below half of "
     "the paper's margin.",
     "No difference seen: the interval contains 0.",
@@ -68,6 +69,15 @@ class Interval:
 
     def __str__(self) -> str:
         return f"{self.seeds} seeds; {self.mean:+.3g}, 95 % interval {self.low:+.3g} to {self.high:+.3g}"
+
+    def as_factor(self) -> str:
+        """Describe the interval of logarithms of ratios by the ratios themselves; above 1 is the paper's side.
+
+        >>> Interval(0.0, -math.log(2), math.log(2), 3).as_factor()
+        '3 seeds; ahead by a factor of 1, 95 % interval 0.5 to 2'
+        """
+        mean, low, high = (math.exp(value) for value in (self.mean, self.low, self.high))
+        return f"{self.seeds} seeds; ahead by a factor of {mean:.3g}, 95 % interval {low:.2g} to {high:.2g}"
 
 
 def interval_of(differences: Sequence[float]) -> Interval | None:
@@ -206,7 +216,7 @@ def judge_comparison(
     if interval is None:
         return Verdict("not measurable here", (*notes, *([reason] if reason else [])), warnings)
     word, missing = _judge_interval(interval, margin, under, first.diverged)
-    return Verdict(word, (*notes, *missing), warnings, str(interval))
+    return Verdict(word, (*notes, *missing), warnings, interval.as_factor() if by_ratio else str(interval))
 
 
 def _judge_interval(

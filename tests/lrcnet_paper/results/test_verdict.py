@@ -165,6 +165,13 @@ def test_seeds_are_paired_by_number() -> None:
     )
 
 
+def test_ratios_are_described_as_factors() -> None:
+    first, second = mean_over_seeds({0: 1.0, 1: 1.0, 2: 1.0}), mean_over_seeds({0: 4.0, 1: 4.0, 2: 4.0})
+    verdict = judge_comparison(None, (first, second), larger_is_better=False, by_ratio=True)
+    assert verdict.word == "agrees"
+    assert verdict.certainty == "3 seeds; ahead by a factor of 4, 95 % interval 4 to 4"
+
+
 def test_the_interval_is_students() -> None:
     interval = interval_of([1.0, 2.0, 3.0])
     assert interval is not None

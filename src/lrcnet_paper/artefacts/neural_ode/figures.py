@@ -79,11 +79,12 @@ def _finding(roll_outs: RollOuts) -> str:
     """Count the systems on which the drawn LRC-S is closer to the truth than the Neural ODE."""
     pairs = [(roll_outs.get((name, LRC_S)), roll_outs.get((name, ADAPTIVE))) for name in SYSTEMS]
     errors = [(_error(a), _error(b)) for a, b in pairs if a is not None and b is not None]
+    seeds = sorted({run.result.seed for pair in pairs for run in pair if run is not None})
     ahead = sum(a < b for a, b in errors)
     claimed = sum(row["lrc"].mean < row["neural-ode"].mean for row in CLAIMED["test loss"].values())
     return (
-        f"LRC-S is closer to the truth than the Neural ODE on {ahead} of {len(errors)} systems (paper: {claimed} of "
-        f"{len(CLAIMED['test loss'])})"
+        f"Seed {', '.join(map(str, seeds))}: LRC-S is closer to the truth than the Neural ODE on {ahead} of "
+        f"{len(errors)} systems (paper, over seeds: {claimed} of {len(CLAIMED['test loss'])})"
     )
 
 
@@ -102,7 +103,7 @@ def draw_phase_portraits(roll_outs: RollOuts, finding: str) -> Figure:
     from matplotlib.figure import Figure
 
     with palette.figure_style():
-        figure = Figure(figsize=(7.2, 11.0), layout=_layout())
+        figure = Figure(figsize=(7.2, 11.4), layout=_layout(0.2))
         panels = figure.subplots(3, 2).ravel()
         for axes, (name, system) in zip(panels, SYSTEMS.items(), strict=True):
             truth = trajectory(name)[1]
@@ -197,11 +198,11 @@ def _curves_finding(groups: Groups) -> str:
     return f"LRC-S ends at or below the paper's error on {below} of {len(known)} systems"
 
 
-def _layout() -> Any:
-    """Return a layout with room between rows of panels for a title below an axis label."""
+def _layout(room: float = 0.09) -> Any:
+    """Return a layout with room, in inches, between rows of panels for a title below an axis label or a legend."""
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    return ConstrainedLayoutEngine(h_pad=0.09)
+    return ConstrainedLayoutEngine(h_pad=room)
 
 
 def _states(run: FinishedRun | None) -> list[list[float]]:
