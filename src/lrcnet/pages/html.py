@@ -41,9 +41,9 @@ def contents(links: Sequence[tuple[str, str]]) -> str:
 
 
 def section_html(section: Section) -> str:
-    """Return a section with its heading, which links to itself, and its blocks."""
+    """Return a section with its heading and its blocks."""
     blocks = "".join(block_html(section.name, block) for block in section.blocks)
-    return f'<section id="{section.name}">{heading_html(section.name, section.title)}{blocks}</section>'
+    return f'<section id="{section.name}"><h2>{escape(section.title)}</h2>{blocks}</section>'
 
 
 def heading_html(name: str, title: str) -> str:

@@ -101,12 +101,12 @@ def test_a_pattern_may_name_another_rate_or_pass_over_it(capsys):
 def test_only_named_artefacts_are_measured(tmp_path, monkeypatch):
     asked = []
     models = (("lrcu-s", ""), ("lstm", ""), ("ltc", "euler-1"))
-    runs = [synthetic_runs.result("driving", "own", model, solver=solver) for model, solver in models]
+    runs = [synthetic_runs.result("driving", "own-features", model, solver=solver) for model, solver in models]
     monkeypatch.setattr(
         pipeline, "analyse_all", lambda names, folder, only, report: asked.extend(r.model for r in runs if only(r))
     )
     monkeypatch.setattr(pipeline, "run_all", lambda specs, out, **options: [])
-    words = ["--only", "driving/own/l[rt]c*", "--budget", "quick", "--quiet", "--out", str(tmp_path)]
+    words = ["--only", "driving/own-features/l[rt]c*", "--budget", "quick", "--quiet", "--out", str(tmp_path)]
     assert main(["reproduce", "dynamics", *words]) == 0
     assert asked == ["lrcu-s", "ltc"]
 

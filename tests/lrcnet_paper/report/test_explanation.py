@@ -109,7 +109,7 @@ def test_every_picture_and_the_page_name_their_weights(name, request):
     html = request.getfixturevalue(name).read_text(encoding="utf-8")
     weights = "best.ckpt of driving own-sample lrcu-s" if name == "policy_page" else "last.ckpt of person coarse lrcu-s"
     assert f"Weights: {weights}, seed 0, epoch 3, validation loss 0.25" in html
-    captions = re.findall(r"<figure>.*?</figure>", html, re.S)
+    captions = re.findall(r"<figure\b.*?</figure>", html, re.S)
     assert captions
     for figure in captions:
         # A heat map has it inside, as drawn letters; the others have it in their caption.
