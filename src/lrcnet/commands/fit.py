@@ -28,6 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seed", type=int, default=0, metavar="N", help="seed of split, weights and batches (default: 0)"
     )
+    parser.add_argument("--wide", action="store_true", help="all columns, even if the terminal is narrower")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -45,6 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
         seed=arguments.seed,
         sort=arguments.sort,
         tell=lambda line: print(line, flush=True),
+        wide=arguments.wide,
         layout=arguments.format,
         **columns,
     )

@@ -28,6 +28,7 @@ def fit_file(
     seed: int,
     sort: bool,
     tell: Callable[[str], None],
+    wide: bool = False,
     **columns: Any,
 ) -> Path:
     """Train a network on a table and write its folder.
@@ -38,6 +39,7 @@ def fit_file(
         cell, units, epochs, seed: see `lrcnet.own_data.fit.fit`.
         sort: whether rows are sorted by time first.
         tell: called with every line for the user.
+        wide: whether the table of results may be wider than the terminal.
         columns: the arguments of `lrcnet.own_data.schema.understand`.
     """
     one_of("--model", cell, LAYERS)
@@ -51,5 +53,5 @@ def fit_file(
     result = fit(schema, readings, cell=cell, seed=seed, tell=tell, units=units, epochs=epochs)
     table = comparison(result)
     folder = write_folder(result, out, Path(file).name)
-    tell(f"\n{to_text(table, table_width(wide=False))}\n\n{table.note}\n\nwritten to {folder}; open {folder / REPORT}")
+    tell(f"\n{to_text(table, table_width(wide))}\n\n{table.note}\n\nwritten to {folder}; open {folder / REPORT}")
     return folder
