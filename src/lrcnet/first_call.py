@@ -19,8 +19,8 @@ from lrcnet.tracing import are_ordinary, dispatcher_needed
 # Beyond this |a y + b|, the slope of a synapse is below 0.14 % of its largest.
 SATURATED_BEYOND = 8.0
 # A channel is out of range if more than this share of its synapses are saturated, over all readings. At the default
-# initial values this is a centred channel with a standard deviation of about 35, or one of 7 +- 0.7; at the paper's, one
-# of about 15, or 3 +- 0.3. Metres in a room (person activity, 0.74 at the paper's) are within the range.
+# initial values this is a centred channel with a standard deviation of about 35, or one of 7 +- 0.7; at the paper's,
+# one of about 15, or 3 +- 0.3. Metres in a room (person activity, 0.74 at the paper's) are within the range.
 LARGEST_SHARE = 0.9
 # Synapses, over all readings, that are looked at; more readings than this allows are thinned out.
 _MOST_SYNAPSES = 1 << 18
