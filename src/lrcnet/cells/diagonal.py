@@ -26,7 +26,8 @@ from lrcnet.errors import check_flag, check_placement, one_of, positive_size
 from lrcnet.initial_values import Draw
 from lrcnet.kernels.diagonal import ROWS
 from lrcnet.liquid import elastance_gate, forget_gate, update_gate
-from lrcnet.tracing import is_unknown
+from lrcnet.solvers import advance
+from lrcnet.tracing import is_unknown, register_decomposition, scan_operator
 from lrcnet.value_checks import warn_if_diverged
 
 Synapses = Literal["mixed", "per-channel"]
@@ -53,6 +54,61 @@ class DiagonalValues(NamedTuple):
     slope: Tensor | None
     offset: Tensor | None
     widest: Tensor | None
+
+
+def _gates(
+    unit: dict[str, Tensor], terms: Tensor, h: Tensor, elastance: str, mixed: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the forget gate, the update gate and the elastance at states h (..., m)."""
+    own = torch.sigmoid(torch.addcmul(unit["b"], unit["a"], h))
+    first, second = terms.chunk(2, -1)
+    if mixed:
+        from_inputs = torch.sigmoid(first)
+        f, z = unit["g_l"] + unit["g_in"] * from_inputs, unit["g_l"] + unit["k_in"] * from_inputs
+        w = second + unit["o"] * h
+    else:
+        f, z, w = first, second, unit["w_in"] + unit["o"] * h
+    letters = [unit[name] for name in ELASTANCES[elastance].letters]
+    return (
+        forget_gate(f + unit["g"] * own, True),
+        update_gate(z + unit["k"] * own, True),
+        elastance_gate(elastance, w, *letters),
+    )
+
+
+def _split(unit: dict[str, Tensor], terms: Tensor, h: Tensor, elastance: str, mixed: bool) -> tuple[Tensor, Tensor]:
+    """Return (decay, drive) of dh/dt = drive - decay * h."""
+    forget, update, eps = _gates(unit, terms, h, elastance, mixed)
+    return eps * forget, eps * update * unit["e_l"]
+
+
+def _scan_plainly(
+    terms: Tensor,
+    h: Tensor,
+    dt: Tensor | None,
+    letters: Tensor,
+    dt_value: float,
+    mixed: bool,
+    elastance: str,
+    solver: str,
+    unfolds: int,
+    batch_first: bool,
+) -> Tensor:
+    """Compute the states of lrcnet::diagonal_scan by torch's own operators."""
+
+    def step(h: Tensor, terms: Tensor, *others: Tensor) -> Tensor:
+        gap = dt_value if dt is None else others[0].unsqueeze(-1)
+        unit = dict(zip(ROWS, others[-1].unbind(), strict=True))
+        return advance(solver, lambda state: _split(unit, terms, state, elastance, mixed), h, gap, unfolds)
+
+    sequences = [terms] if dt is None else [terms, dt]
+    if isinstance(terms.shape[0], int) and terms.shape[0] == 1:  # a stream needs no loop
+        return step(h, *(values[0] for values in sequences), letters).unsqueeze(0)
+    return scan_operator(step, h, sequences, [letters])
+
+
+# Exporters that know no fused operator find its decomposition here.
+register_decomposition(torch.ops.lrcnet.diagonal_scan.default, _scan_plainly)
 
 
 class DiagonalLRCCell(Constrained, ODECell):
@@ -212,34 +268,16 @@ class DiagonalLRCCell(Constrained, ODECell):
         argument, w = terms.chunk(2, -1)
         return torch.cat([argument, limit_magnitude(w, values.widest)], -1)
 
-    def _gates(self, values: DiagonalValues, terms: Tensor, h: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the forget gate, the update gate and the elastance at states h (..., m)."""
-        unit = values.unit
-        own = torch.sigmoid(torch.addcmul(unit["b"], unit["a"], h))
-        first, second = terms.chunk(2, -1)
-        if self.synapses == "mixed":
-            from_inputs = torch.sigmoid(first)
-            f, z = unit["g_l"] + unit["g_in"] * from_inputs, unit["g_l"] + unit["k_in"] * from_inputs
-            w = second + unit["o"] * h
-        else:
-            f, z, w = first, second, unit["w_in"] + unit["o"] * h
-        letters = [unit[name] for name in ELASTANCES[self.elastance].letters]
-        return (
-            forget_gate(f + unit["g"] * own, True),
-            update_gate(z + unit["k"] * own, True),
-            elastance_gate(self.elastance, w, *letters),
-        )
-
     def split(self, values: DiagonalValues, terms: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
-        forget, update, eps = self._gates(values, terms, h)
-        return eps * forget, eps * update * values.unit["e_l"]
+        return _split(values.unit, terms, h, self.elastance, self.synapses == "mixed")
 
     def fastest_decay(self) -> float:
         return 1.0
 
     def gates(self, x: Tensor, h: Tensor, states: Tensor, batch_major: bool) -> GatesByName:
         values = self.values()
-        forget, update, eps = self._gates(values, self.input_terms(values, x), states_before(h, states))
+        terms, mixed = self.input_terms(values, x), self.synapses == "mixed"
+        forget, update, eps = _gates(values.unit, terms, states_before(h, states), self.elastance, mixed)
         return {"forget": forget, "update": update, "elastance": eps, "time_constant": 1 / (eps * forget)}
 
     def circuit(self) -> dict[str, Tensor]:
