@@ -243,13 +243,13 @@ def _collect_diagonal(cell: DiagonalLRCCell) -> CellData:
     vectors = {"bias": _array(values.bias), **{name: _array(value) for name, value in values.unit.items()}}
     if values.slope is not None and values.offset is not None:
         vectors |= {"slope": _array(values.slope), "offset": _array(values.offset)}
-        unused = ("g_l", "g_in", "k_in")
+        unused = {"g_l", "g_in", "k_in"}
     else:
-        unused = ("w_in",)
+        unused = {"w_in"}
     if values.widest is not None:
         vectors["widest"] = _array(values.widest)
     if cell.k_eps is None:
-        unused = (*unused, "k_eps")
+        unused.add("k_eps")
     kept = {name: value for name, value in vectors.items() if name not in unused}
     return CellData(cell.input_size, cell.hidden_size, cell.output_size, kept, {"in_w": _array(values.weight)})
 

@@ -95,7 +95,8 @@ def plan(sets: list[str]) -> list[Training]:
     """List the trainings, long sequences last: all layers at the usual rate, other optimisers, then other rates."""
     short = [name for name in sets if name not in LONG_SETS]
     long = [name for name in sets if name in LONG_SETS]
-    held_out = [Training(*rest, USUAL_RATE, seed) for *rest, seed in product(HELD_OUT, ("GRU", "LRCU-S"), range(SEEDS))]
+    pairs = product(HELD_OUT, ("GRU", "LRCU-S"), range(SEEDS))
+    held_out = [Training(name, layer, USUAL_RATE, seed) for name, layer, seed in pairs]
     return [*_usual(short), *held_out, *_optimisers(short), *_rates(short), *_usual(long), *_rates(long)]
 
 
