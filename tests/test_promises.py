@@ -227,7 +227,7 @@ def test_skorch_trains_it() -> None:
     y = np.arange(32) % 2
     x = np.random.default_rng(0).normal(size=(32, 7, 3)).astype(np.float32) + y[:, None, None].astype(np.float32)
     network = skorch.NeuralNetClassifier(
-        Model, module__name="lrcu", criterion=nn.CrossEntropyLoss, max_epochs=8, lr=0.01, verbose=0, train_split=None
+        Model, module__name="lrcu", criterion=nn.CrossEntropyLoss, max_epochs=30, lr=0.01, verbose=0, train_split=None
     )
     network.set_params(optimizer=torch.optim.Adam)
     network.fit(x, y.astype(np.int64))

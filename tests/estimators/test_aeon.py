@@ -52,10 +52,12 @@ def read_set(wheel: zipfile.ZipFile, name: str, part: str) -> tuple[list[Any], A
     ],
 )
 def test_default_options_learn_a_set_of_aeons(wheel: zipfile.ZipFile, name: str, least: float) -> None:
-    classifier = LiquidClassifier(random_state=0, progress=False).fit(*read_set(wheel, name, "TRAIN"))
-    accuracy = classifier.score(*read_set(wheel, name, "TEST"))
-    print(f"{name}: {accuracy:.1%}")
-    assert accuracy >= least
+    train, test = (read_set(wheel, name, part) for part in ("TRAIN", "TEST"))
+    # With 50 series one fit says little: it varies by 30 points from state to state.
+    fits = (LiquidClassifier(random_state=state, progress=False).fit(*train) for state in range(3))
+    accuracies = [classifier.score(*test) for classifier in fits]
+    print(f"{name}: " + ", ".join(f"{accuracy:.1%}" for accuracy in accuracies))
+    assert np.mean(accuracies) >= least
 
 
 def test_the_class_for_aeon_passes_aeons_checks(tmp_path: Path) -> None:
