@@ -22,6 +22,7 @@ HAVE = {
     "CTRNN": {"decay", "drive", "time_constant"},
     "GRUODE": {"decay", "drive", "time_constant"},
     "CfC": {"update", "start", "end", "time_constant"},
+    "DiagonalLRC": {"forget", "update", "elastance", "time_constant"},
     "LSTM": {"forget", "update", "candidate", "output_gate", "memory", "time_constant"},
     "GRU": {"update", "reset", "candidate", "time_constant"},
 }

@@ -87,7 +87,7 @@ def test_invariant_box_is_refused_for_a_large_explicit_step() -> None:
     Domain.invariant(lrcnet.STC(3, 5, solver="euler", unfolds=3), inputs=(-1.0, 1.0), dt=3.0)
     Domain.invariant(lrcnet.STC(3, 5, solver="hybrid"), inputs=(-1.0, 1.0), dt=100.0)
     # tanh(1/2) is the largest symmetric elastance with k = 1, so a step of 2 still mixes two states of the box.
-    lrc = lrcnet.LRCU(3, 5)
+    lrc = lrcnet.LRCU(3, 5, init="paper")
     Domain.invariant(lrc, inputs=(-1.0, 1.0), dt=2.0)
     with pytest.raises(ValueError, match="an explicit step must be at most 2"):
         Domain.invariant(lrc, inputs=(-1.0, 1.0), dt=3.0)
