@@ -10,13 +10,14 @@ HELP = "regenerate tables and figures of the paper, ours beside the paper's"
 EXAMPLE = "lrcnet reproduce classification --budget quick --out runs"
 GROUP, STATUS = "the paper", "looking for finished runs"
 
+BUDGET = "smoke (seconds), quick (minutes on two cores), long (a day) or paper (weeks); default: quick"
 ONLY = "pattern of the runs as TASK/VARIANT/MODEL, e.g. 'psmnist/*/lrcu-*' or 'person/coarse+lr0.01/*'; repeatable"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("the runs").add_argument
     add("artefact", nargs="*", help="names of tables and figures (default: all)")
-    add("--budget", default="quick", help="smoke (seconds), quick (minutes on two cores) or paper (default: quick)")
+    add("--budget", default="quick", help=BUDGET)
     add("--seeds", type=int, metavar="N", help="number of seeds of each run (default: the budget's own)")
     add("--only", action="append", metavar="PATTERN", help=ONLY)
     add("--epochs", type=int, metavar="N", help="largest number of epochs (or iterations); a larger N continues later")

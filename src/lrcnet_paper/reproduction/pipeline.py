@@ -69,7 +69,7 @@ def reproduce(
 
     Args:
         names: names of artefacts, as in `lrcnet_paper.artefacts.ARTEFACTS`; None takes all.
-        budget: smoke (seconds), quick (minutes on two cores) or paper (the full protocol).
+        budget: smoke (seconds), quick (minutes on two cores), long (a day) or paper (the full protocol).
         out: folder of the runs; each artefact is drawn to `OUT/artefacts/NAME`.
         seeds, epochs, only: which runs; see `plan_runs`.
         data: folder of the data files; None looks where `LRCNET_DATA` points, then in the cache.

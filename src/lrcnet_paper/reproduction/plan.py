@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 
-from lrcnet.errors import positive_size
+from lrcnet.errors import one_of, positive_size
 from lrcnet_paper import artefacts, tasks
+from lrcnet_paper.reproduction.long_budget import shorten
 from lrcnet_paper.results.reading import trained_so_far
-from lrcnet_paper.training.budgets import check_budget
+from lrcnet_paper.training.budgets import BUDGETS, LONG
 from lrcnet_paper.training.single_run import finished_result
 from lrcnet_paper.training.spec import RunSpec
 
@@ -28,7 +29,7 @@ def plan_runs(
 
     Args:
         names: names of artefacts.
-        budget: smoke, quick or paper.
+        budget: smoke, quick, long or paper.
         out: the folder of the runs. A run that is already longer than `epochs` there keeps its length.
         seeds: number of seeds of each run; None takes the budget's own number.
         epochs: largest number of epochs (or iterations) per run; None trains the budget's full length.
@@ -40,8 +41,11 @@ def plan_runs(
     for name, value in (("seeds", seeds), ("epochs", epochs)):
         if value is not None:
             positive_size(name, value)
-    check_budget(budget)
-    planned = list(dict.fromkeys(spec for name in names for spec in artefacts.load(name).runs(budget, seeds)))
+    one_of("budget", budget, (*BUDGETS, LONG))
+    source = "paper" if budget == LONG else budget
+    planned = list(dict.fromkeys(spec for name in names for spec in artefacts.load(name).runs(source, seeds)))
+    if budget == LONG:
+        planned = list(shorten(planned))
     chosen = [spec for spec in planned if matches(spec, only)]
     if only and not chosen:
         known = sorted({f"{spec.task}/{spec.slug()}/{spec.model}" for spec in planned})

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lrcnet_paper.results.estimate import Estimate, mean_over_seeds
 from lrcnet_paper.results.finished_run import FinishedRun
-from lrcnet_paper.training.budgets import CUSTOM
+from lrcnet_paper.training.budgets import CUSTOM, LONG
 from lrcnet_paper.training.change import Change
 from lrcnet_paper.training.spec import HasRunSpec, RunSpec
 
@@ -107,7 +107,7 @@ def _without_seed(run: FinishedRun) -> RunSpec:
 
 
 # Custom runs must not replace a whole table of the paper's protocol, but they say more than smoke runs do.
-_ORDER = ("paper", "quick", CUSTOM, "smoke")
+_ORDER = ("paper", LONG, "quick", CUSTOM, "smoke")
 
 
 def _rank(budget: str) -> int:

@@ -10,6 +10,9 @@ Budget = Literal["smoke", "quick", "paper"]
 BUDGETS: tuple[str, ...] = get_args(Budget)
 """Budgets that every artefact plans its runs for: seconds, minutes on two cores, and the paper's full protocol."""
 
+LONG = "long"
+"""Between quick and paper: a day on two cores; see `lrcnet_paper.reproduction.long_budget`."""
+
 CUSTOM = "custom"
 """The label of a run whose settings come from the user and not from a budget."""
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from lrcnet.errors import check_kind, one_of, positive_size
 from lrcnet_paper import tasks
-from lrcnet_paper.training.budgets import BUDGETS, CUSTOM
+from lrcnet_paper.training.budgets import BUDGETS, CUSTOM, LONG
 from lrcnet_paper.training.change import Change
 from lrcnet_paper.training.protocols import FIRST, current_protocol
 from lrcnet_paper.training.schedules import SCHEDULES
@@ -72,7 +72,7 @@ class RunSpec:
         for name in ("task", "variant", "model", "solver"):
             _check_name(name, getattr(self, name))
         one_of("schedule", self.schedule, SCHEDULES)
-        one_of("budget", self.budget, (*BUDGETS, CUSTOM))
+        one_of("budget", self.budget, (*BUDGETS, LONG, CUSTOM))
         positive_size("seed", self.seed, least=0)
         for name in ("epochs", "iterations", "batch_size", "samples", "piece", "devices", "nodes"):
             if getattr(self, name) is not None:

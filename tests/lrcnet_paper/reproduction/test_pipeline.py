@@ -73,3 +73,14 @@ def test_the_countdown_estimates_the_rest_by_the_runs_that_were_trained(monkeypa
         "[1/4] person coarse, rate 0.01 gru seed 0: accuracy 0.5",
         "[2/4] person coarse, rate 0.01 gru seed 0: accuracy 0.5; about 7 min left",
     ]
+
+
+def test_a_long_run_is_the_first_part_of_the_papers_unless_it_trains_a_head(tmp_path):
+    names = ["classification", "neural-ode", "efficiency", "lane-keeping"]
+    long, paper = plan_runs(names, "long", tmp_path), plan_runs(names, "paper", tmp_path)
+    end_to_end = [spec for spec in long if (spec.task, spec.variant) == ("driving", "own")]
+    folders = {spec.folder_name() for spec in paper}
+    assert all((spec.folder_name() in folders) == (spec not in end_to_end) for spec in long)
+    assert {(s.epochs * s.samples // s.batch_size, s.batch_size, s.piece) for s in end_to_end} == {(4000, 8, 16)}
+    assert {spec.seed for spec in long if spec.task == "psmnist"} == {0}
+    assert {spec.seed for spec in long if spec.task == "imdb"} == {0, 1, 2}
