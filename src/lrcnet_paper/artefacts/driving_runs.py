@@ -12,7 +12,7 @@ from lrcnet_paper.results.groups import Group, group_runs
 from lrcnet_paper.results.verdict import Conditions
 from lrcnet_paper.training.change import Change
 from lrcnet_paper.training.result import Result
-from lrcnet_paper.training.spec import RunSpec
+from lrcnet_paper.training.spec import Option, RunSpec
 
 TASK = "driving"
 # Largest norm of a gradient.
@@ -86,7 +86,14 @@ def plan_runs(models: Sequence[Model], budget: str, seeds: int | None) -> list[R
     return plan_runs_with(TRAINING_BUDGETS[budget], models, budget, seeds)
 
 
-def plan_runs_with(settings: TrainingBudget, models: Sequence[Model], budget: str, seeds: int | None) -> list[RunSpec]:
+def plan_runs_with(
+    settings: TrainingBudget,
+    models: Sequence[Model],
+    budget: str,
+    seeds: int | None,
+    *,
+    options: Mapping[str, Option] | None = None,
+) -> list[RunSpec]:
     """List the runs of all models seed by seed, so that an interrupted grid has whole tables."""
     return [
         RunSpec(
@@ -103,6 +110,7 @@ def plan_runs_with(settings: TrainingBudget, models: Sequence[Model], budget: st
             schedule="cosine",
             samples=settings.samples,
             piece=settings.piece,
+            options=options or {},
         )
         for seed in range(settings.seeds if seeds is None else seeds)
         for model in models
@@ -110,13 +118,16 @@ def plan_runs_with(settings: TrainingBudget, models: Sequence[Model], budget: st
 
 
 def is_run_of(spec: RunSpec, models: Sequence[Model]) -> bool:
-    """Tell whether a run trains one of these models with the schedule and rate of its budget."""
-    return Model(spec.model, spec.solver) in models and spec.change == Change(solver=spec.solver)
+    """Tell whether a run trains one of these models with the schedule, rate and initial values of its budget."""
+    unchanged = spec.change == Change(solver=spec.solver) and not spec.options
+    return Model(spec.model, spec.solver) in models and unchanged
 
 
-def plan_shared_head_runs(models: Sequence[Model], budget: str, seeds: int | None) -> list[RunSpec]:
+def plan_shared_head_runs(
+    models: Sequence[Model], budget: str, seeds: int | None, *, options: Mapping[str, Option] | None = None
+) -> list[RunSpec]:
     """List the runs of a budget on the features of a shared head."""
-    return plan_runs_with(SHARED_HEAD_BUDGETS[budget], models, budget, seeds)
+    return plan_runs_with(SHARED_HEAD_BUDGETS[budget], models, budget, seeds, options=options)
 
 
 def wants_shared_head(result: Result, models: Sequence[Model]) -> bool:

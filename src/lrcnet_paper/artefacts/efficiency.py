@@ -10,8 +10,9 @@ from lrcnet.pages.content import Cell, Table
 from lrcnet_paper.artefacts import driving_runs as driving
 from lrcnet_paper.artefacts.artefact import Claim, MeasuringArtefact, Rendered
 from lrcnet_paper.artefacts.driving_runs import EFFICIENCY, Model
+from lrcnet_paper.artefacts.initial_values import EXPLANATION, OUR_DEFAULTS, has_our_defaults
 from lrcnet_paper.results.estimate import Estimate, mean_over_seeds
-from lrcnet_paper.results.groups import Group
+from lrcnet_paper.results.groups import Group, group_runs
 from lrcnet_paper.results.verdict import judge_comparison
 from lrcnet_paper.training.budgets import check_budget
 
@@ -45,14 +46,21 @@ CLAIMED: Mapping[str, Any] = {
 }
 MODELS = tuple(EFFICIENCY.values())
 GATED_MODELS = (Model("lstm"), Model("gru"), Model("mgu"))
+LRCUS = (Model("lrcu-a"), Model("lrcu-s"))
 LRCS, OTHERS = ("LRC-A E1", "LRC-S E1"), ("LTC H6", "STC E1", "STC H6")
 # How many validation sequences the network runs on, and how many of the states that it visits are measured.
 SEQUENCES, STATES = 32, 1000
 
 
 def runs(budget: str, seeds: int | None = None) -> list[RunSpec]:
-    """Plan LTC H6, STC E1, STC H6, LRC-A E1 and LRC-S E1; the last two are the LRCUs of the lane-keeping table."""
-    return driving.plan_shared_head_runs((*MODELS, *GATED_MODELS), check_budget(budget), seeds)
+    """Plan LTC H6, STC E1, STC H6, LRC-A E1 and LRC-S E1, which are LRCUs, and the gated units.
+
+    The paper budget trains the LRCUs from the library's initial values too.
+    """
+    planned = driving.plan_shared_head_runs((*MODELS, *GATED_MODELS), check_budget(budget), seeds)
+    if budget == "paper":
+        planned += driving.plan_shared_head_runs(LRCUS, budget, seeds, options=OUR_DEFAULTS)
+    return planned
 
 
 def wants(result: Result) -> bool:
@@ -126,6 +134,7 @@ def render(runs: Sequence[FinishedRun]) -> Rendered:
         claims=_claims(groups),
         skipped=skipped,
         differences=(*driving.DIFFERENCES, driving.SHARED_HEAD),
+        sensitivities=_initial_values(runs),
     )
 
 
@@ -195,6 +204,38 @@ def _table(groups: Mapping[str, Group]) -> Table:
         "step of STC and LRC they come from the proof, for six unfoldings from our extension of it; LTC has none. "
         "LRC-A E1 and LRC-S E1 are the LRCUs of the lane-keeping table.",
     )
+
+
+def _initial_values(runs: Sequence[FinishedRun]) -> list[Table]:
+    """Compare both initial values of the LRCUs on the shared head; no table if the library's were not tried."""
+    groups = [g for g in group_runs(runs, driving.TASK) if g.variant in driving.SHARED_HEAD_VARIANTS]
+    library = {g.model: g for g in groups if has_our_defaults(g)}
+    paper = driving.find_groups(runs, LRCUS, wanted=driving.wants_shared_head)
+    rows: list[tuple[Cell, ...]] = [
+        (
+            driving.label(model),
+            start,
+            best_epoch(group),
+            group.metric("validation_curvature_loss", digits=4),
+            driving.sharp_bend_gain(group),
+            len(group.runs),
+        )
+        for model in LRCUS
+        if model.name in library
+        for start, group in (("paper", paper.get(model)), ("library", library[model.name]))
+        if group is not None
+    ]
+    if not rows:
+        return []
+    table = Table(
+        "initial-values",
+        "LRCUs on a shared head from the paper's and from the library's initial values",
+        ("model", "initial values", "best epoch", "validation loss", "gain in sharp bends", "seeds"),
+        rows,
+        EXPLANATION,
+        row_headers=2,
+    )
+    return [table]
 
 
 def _claims(groups: Mapping[str, Group]) -> list[Claim]:

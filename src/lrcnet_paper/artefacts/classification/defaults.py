@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from lrcnet.pages import palette
 from lrcnet.pages.content import Cell, Table
 from lrcnet_paper.artefacts.classification.claims import accuracy, protocol_epochs
-from lrcnet_paper.artefacts.classification.runs import LIQUID, OUR_DEFAULTS, TITLES
+from lrcnet_paper.artefacts.classification.runs import LIQUID, TITLES
+from lrcnet_paper.artefacts.initial_values import EXPLANATION, has_our_defaults
 from lrcnet_paper.results.groups import Group
 
 
@@ -15,10 +16,10 @@ def defaults_tables(groups_by_task: Mapping[str, Sequence[Group]]) -> list[Table
     """Compare both initial values wherever the library's were tried; return no table if they were not."""
     rows: list[tuple[Cell, ...]] = []
     for task, groups in groups_by_task.items():
-        tried = {(g.variant, g.model) for g in groups if _has_our_defaults(g)}
+        tried = {(g.variant, g.model) for g in groups if has_our_defaults(g)}
         for group in groups:
             if (group.variant, group.model) in tried and group.model in LIQUID:
-                start = "library" if _has_our_defaults(group) else "paper" if group.follows_recipe else ""
+                start = "library" if has_our_defaults(group) else "paper" if group.follows_recipe else ""
                 if start:
                     rows.append(
                         (
@@ -38,12 +39,7 @@ def defaults_tables(groups_by_task: Mapping[str, Sequence[Group]]) -> list[Table
         "Liquid units from the paper's and from the library's initial values: test accuracy (%)",
         ("task", "variant", "model", "initial values", "accuracy", "epochs", "seeds"),
         sorted(rows, key=lambda row: tuple(map(str, row[:4]))),
-        'The paper\'s: init="paper", parametrisation="sigma-mu". The library\'s: init="balanced", '
-        'parametrisation="scaled". The optimiser and its rate are the paper\'s in both.',
+        EXPLANATION,
         row_headers=4,
     )
     return [table]
-
-
-def _has_our_defaults(group: Group) -> bool:
-    return not group.change and dict(group.spec.options) == dict(OUR_DEFAULTS)

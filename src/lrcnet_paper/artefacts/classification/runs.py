@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from lrcnet_paper import tasks
+from lrcnet_paper.artefacts.initial_values import OUR_DEFAULTS
 from lrcnet_paper.results.groups import Group
 from lrcnet_paper.training.change import Change
 from lrcnet_paper.training.rate_search import RATES
@@ -16,7 +17,6 @@ MODELS = ("lrcu-s", "lrcu-a", "lstm", "gru", "mgu")
 # Rows beside the paper's: torch's own GRU, and liquid units that start from the library's default values.
 FURTHER = ("torch-gru",)
 LIQUID = ("lrcu-s", "lrcu-a")
-OUR_DEFAULTS: Mapping[str, Option] = {"init": "balanced", "parametrisation": "scaled"}
 TITLES = {"person": "Localization", "imdb": "IMDB", "psmnist": "psMNIST"}
 TASKS = tuple(TITLES)
 
