@@ -16,7 +16,7 @@ RANK = {(level.package, module): rank for rank, level in enumerate(read_levels()
 # The library offers its public names at the top of the package; they count as its highest level that is no command.
 PUBLIC = max(rank for (package, module), rank in RANK.items() if (package, module) == ("lrcnet", "models"))
 # These know no network at all; tasks may use the worlds to make their recordings.
-INDEPENDENT = {"tasks": {"tasks", "driving", "road_seeds"}, "driving": {"driving", "road_seeds"}}
+INDEPENDENT = {"tasks": {"archive_sets", "tasks", "driving", "road_seeds"}, "driving": {"driving", "road_seeds"}}
 ALLOWED_BELOW_TASKS = {("lrcnet", "errors"), ("lrcnet", "version"), ("lrcnet", "pages"), ("lrcnet", "plugins")}
 FILES = list(read_modules())
 

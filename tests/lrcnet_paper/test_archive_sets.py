@@ -70,7 +70,7 @@ def test_a_file_that_is_not_ts_is_named(text: str, message: str, tmp_path: Path)
 
 def test_an_unknown_test_label_and_a_missing_set_are_errors(package: Path) -> None:
     write_set(package, "1:a\n2:b\n", "1:c\n")
-    with pytest.raises(ValueError, match="one of the training labels"):
+    with pytest.raises(ValueError, match=r"line 5 must have one of the labels \['a', 'b'\]"):
         archive_sets.load("Toy")
     with pytest.raises(FileNotFoundError, match="pip install"):
         archive_sets.load("NoSuchSet")

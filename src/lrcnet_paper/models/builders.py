@@ -12,11 +12,12 @@ from lrcnet.errors import one_of
 from lrcnet.models import Classifier, Tagger
 from lrcnet_paper.models.feature_policy import FeaturePolicy
 from lrcnet_paper.models.ode import ode_model
+from lrcnet_paper.models.padded import PADDED, build_padded
 from lrcnet_paper.models.policy import Policy
 from lrcnet_paper.models.recurrent import RECURRENT, recurrent_layer
 
 EMBEDDING = 64
-MODELS: tuple[str, ...] = (*RECURRENT, "neural-ode")
+MODELS: tuple[str, ...] = tuple(dict.fromkeys((*RECURRENT, "neural-ode", *PADDED)))
 """Every model name."""
 
 
@@ -35,6 +36,8 @@ class TaskShape(Protocol):
     def irregular(self) -> bool: ...
     @property
     def negative_dt(self) -> str: ...
+    @property
+    def masked(self) -> int: ...
 
 
 class Builder(Protocol):
@@ -85,6 +88,7 @@ BUILDERS: Mapping[str, Builder] = MappingProxyType(
     {
         "label-per-step": _build_tagger,
         "label-per-sequence": _build_classifier,
+        "label-per-padded-sequence": build_padded,
         "steering": _build_policy,
         "steering-features": _build_feature_policy,
         "trajectory": _build_ode,

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from lrcnet.errors import one_of, suggest
 
-from . import driving, imdb, neural_ode, person, psmnist
+from . import driving, event_mnist, imdb, neural_ode, person, physionet, psmnist, thinned, uea, xor
 from .own_tasks import VARIABLE, find_own, make_task, own_names, register, squared_error
 from .task import Recipe, Samples, SampleSet, Task
 
@@ -18,6 +18,11 @@ _BENCHMARKS: dict[str, dict[str, Task]] = {
     "imdb": imdb.VARIANTS,
     "psmnist": psmnist.VARIANTS,
     "driving": driving.VARIANTS,
+    "xor": xor.VARIANTS,
+    "event-mnist": event_mnist.VARIANTS,
+    "physionet": physionet.VARIANTS,
+    "thinned": thinned.VARIANTS,
+    "uea": uea.VARIANTS,
 }
 
 TASKS: Mapping[str, Task] = MappingProxyType({name: next(iter(v.values())) for name, v in _BENCHMARKS.items()})

@@ -41,8 +41,8 @@ def checksum_of(path: Path, algorithm: str) -> str:
 
 
 def is_intact(path: Path, checksum: str) -> bool:
-    """Tell whether a file exists and has the checksum, "sha256:..." or "md5:..."."""
-    return path.is_file() and checksum_of(path, checksum.partition(":")[0]) == checksum
+    """Tell whether a file exists and has the checksum, "sha256:..." or "md5:..."; "" stands for any content."""
+    return path.is_file() and (not checksum or checksum_of(path, checksum.partition(":")[0]) == checksum)
 
 
 def _import_pooch(progress: bool) -> Any:
@@ -89,7 +89,7 @@ def _fetch(file: RemoteFile, url: str, target: Path, progress: bool) -> None:
         name = "archive.zip" if is_archive else file.name
         downloader = pooch.HTTPDownloader(progressbar=progress, timeout=_TIMEOUT)
         # Publishers repack their archives, so the file inside is checked instead of the archive.
-        checksum = None if is_archive else file.checksum
+        checksum = None if is_archive else file.checksum or None
         fetched = Path(pooch.retrieve(url, checksum, fname=name, path=scratch, downloader=downloader))
         if not is_archive:
             fetched.replace(target)

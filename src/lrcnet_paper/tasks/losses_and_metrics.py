@@ -53,6 +53,21 @@ def binary_accuracy_above_half(output: Tensor, target: Tensor) -> Tensor:
     return _binary_accuracy(output, target, 0.5)
 
 
+def area_under_curve(output: Tensor, target: Tensor) -> Tensor:
+    """Return the area under the ROC curve of one logit per sample, (sample, 1), against 0 or 1, (sample,).
+
+    This is the share of pairs of a positive and a negative sample in which the positive one has the larger logit; equal
+    logits count as half a pair. It is 0.5 if only one class occurs.
+    """
+    _check(output, (*target.shape, 1), "one logit for each target")
+    logits, positive = output[..., 0].double(), target == 1
+    others, ours = torch.sort(logits[~positive]).values, logits[positive].contiguous()
+    if not len(others) or not len(ours):
+        return torch.tensor(0.5, dtype=torch.float64)
+    below, not_above = (torch.searchsorted(others, ours, right=right) for right in (False, True))
+    return (below + not_above).double().mean() / (2 * len(others))
+
+
 def mean_absolute_error(output: Tensor, target: Tensor) -> Tensor:
     """Return the mean absolute difference of two tensors of the same shape."""
     _check(output, tuple(target.shape), "the target's")

@@ -58,9 +58,20 @@ def _names(part: str, kind: str) -> tuple[str, str]:
     return f"{part}-{kind}-ubyte.gz", f"{part}-{kind}-ubyte"
 
 
-def _load(variant: str, split: str, data: DataPath | None) -> Samples:
+FILES = tuple(_names(part, kind) for part in ("train", "t10k") for kind in _KINDS)
+"""For each file, its names in order of preference."""
+
+
+def read_split(task: str, split: str, data: DataPath | None) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Read the pixels (image, 784), row by row, and the digits (image,) of a split.
+
+    Args:
+        task: the name of the task in messages.
+        split: "train", "validation" (the last 10,000 training images) or "test".
+        data: folder with the files; None searches `LRCNET_DATA`, then the cache.
+    """
     part = "t10k" if split == "test" else "train"
-    images_path, labels_path = find_files("psmnist", [_names(part, kind) for kind in _KINDS], data)
+    images_path, labels_path = find_files(task, [_names(part, kind) for kind in _KINDS], data)
     images, labels = read_idx(images_path), read_idx(labels_path)
     if images.ndim != 3 or images.shape[1] * images.shape[2] != PIXELS or labels.shape != (len(images),):
         raise ValueError(
@@ -74,11 +85,15 @@ def _load(variant: str, split: str, data: DataPath | None) -> Samples:
             raise ValueError(f"{images_path.name} must hold more than {VALIDATION} images; it holds {len(images)}")
         rows = slice(-VALIDATION, None) if split == "validation" else slice(None, -VALIDATION)
         images, labels = images[rows], labels[rows]
-    pixels = images.reshape(len(images), PIXELS)
+    return images.reshape(len(images), PIXELS), labels.astype(np.int64)
+
+
+def _load(variant: str, split: str, data: DataPath | None) -> Samples:
+    pixels, labels = read_split("psmnist", split, data)
     if variant == "permuted":
         pixels = pixels[:, permutation()]
     x = torch.from_numpy(pixels.astype(np.float32)).div_(255)
-    return Samples(x.unsqueeze(-1), None, torch.from_numpy(labels.astype(np.int64)))
+    return Samples(x.unsqueeze(-1), None, torch.from_numpy(labels))
 
 
 def _task(variant: str, notes: str) -> Task:
@@ -104,7 +119,7 @@ def _task(variant: str, notes: str) -> Task:
         licence=source.licence,
         notes=notes,
         reader=_load,
-        files=tuple(_names(part, kind) for part in ("train", "t10k") for kind in _KINDS),
+        files=FILES,
     )
 
 

@@ -98,6 +98,8 @@ class Recipe:
             validation epoch.
         weight_decay: weight decay of AdamW.
         schedule: schedule of the learning rate, a key of `lrcnet_paper.training.schedules.SCHEDULES`.
+        evaluate_every: epochs from one evaluation to the next.
+        patience: evaluations without a better validation after which a run stops; None to train to the end.
     """
 
     optimizer: str
@@ -110,6 +112,8 @@ class Recipe:
     reported: Literal["last", "best-validation"]
     weight_decay: float = 0.0
     schedule: str = "constant"
+    evaluate_every: int = 1
+    patience: int | None = None
 
 
 @dataclass(frozen=True)
@@ -122,8 +126,8 @@ class Task:
         variants: every variant of this benchmark, the default one first.
         title: one line for people.
         kind: the kind of target, a key of `lrcnet_paper.models.BUILDERS` and of
-            `lrcnet_paper.training.problems.PROBLEMS`: a label per step or per sequence, a trajectory, or a steering
-            command per step.
+            `lrcnet_paper.training.problems.PROBLEMS`: a label per step or per sequence, a label per sequence of
+            unequal lengths, a trajectory, or a steering command per step.
         input_size: features per step; 0 for tokens, for which the model chooses the size of the embedding.
         vocabulary: number of token indices; 0 if the inputs are not tokens.
         output_size: number of logits or coordinates of a model's output.
@@ -142,6 +146,8 @@ class Task:
         reader: function that `load` calls with the variant, the split and the folder.
         files: for each file that `reader` needs, its names in order of preference; empty if the data is generated.
         takes_data: whether `reader` uses the folder that it is given, although it names no files.
+        masked: number k of channels that may be missing: the first k inputs are their last values, the next k are 1
+            where the value was measured at that reading and 0 where it is an older one.
     """
 
     name: str
@@ -166,6 +172,7 @@ class Task:
     reader: Callable[[str, str, DataPath | None], SampleSet] = field(repr=False)
     files: tuple[tuple[str, ...], ...] = ()
     takes_data: bool = False
+    masked: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "splits", MappingProxyType(dict(self.splits)))

@@ -24,7 +24,7 @@ from lrcnet_paper.models import build, parameter_count
 from lrcnet_paper.tasks import Task, find
 from lrcnet_paper.training import checkpoint, run_folder
 from lrcnet_paper.training.checkpoint import Row
-from lrcnet_paper.training.length import run_length
+from lrcnet_paper.training.length import has_stalled, run_length
 from lrcnet_paper.training.loggers import Loggers
 from lrcnet_paper.training.loop import train_steps
 from lrcnet_paper.training.metric_text import format_value, shorten
@@ -153,7 +153,7 @@ class Fit:
                 Loggers(self.logger_names, self.folder, self.spec) as loggers,
             ):
                 try:
-                    while progress.done < self.length:
+                    while progress.done < self.length and not self._has_stalled():
                         self._train_to_next_evaluation(bar, loggers)
                     numbers = self._report()
                     if not math.isfinite(numbers[self.task.metric]):
@@ -219,6 +219,11 @@ class Fit:
         headline = "" if value is None else f"{shorten(metric)} {format_value(metric, value)}"
         hidden = (problem.unit, "learning_rate")
         bar.show(headline, {shorten(name): number for name, number in row.items() if name not in hidden})
+
+    def _has_stalled(self) -> bool:
+        """Tell whether the validation has not become better for as long as the recipe waits."""
+        best = self.progress.best
+        return best is not None and has_stalled(self.task, self.progress.done, int(best[self.problem.unit]))
 
     def _is_better(self, row: Row) -> bool:
         """Tell whether this is the best validation so far: by the reported metric, then by the loss."""

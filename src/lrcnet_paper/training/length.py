@@ -20,3 +20,12 @@ def run_length(task: Task, spec: RunSpec) -> int:
     default = task.recipe.iterations if in_iterations else task.recipe.epochs
     assert default is not None, "a recipe states epochs or iterations"
     return default if wanted is None else wanted
+
+
+def has_stalled(task: Task, done: int, best: int) -> bool:
+    """Tell whether a run stops early after `done` units, because its best validation was after `best` units.
+
+    It does if the task's recipe has a patience and no evaluation since the best one was better.
+    """
+    recipe = task.recipe
+    return recipe.patience is not None and done - best >= recipe.patience * recipe.evaluate_every

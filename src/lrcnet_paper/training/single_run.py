@@ -16,7 +16,7 @@ from lrcnet.progress import shown_to_caller, status
 from lrcnet_paper.tasks import find
 from lrcnet_paper.training import run_folder
 from lrcnet_paper.training.atomic_files import remove_leftovers
-from lrcnet_paper.training.length import run_length
+from lrcnet_paper.training.length import has_stalled, run_length
 from lrcnet_paper.training.problems import problem_class
 from lrcnet_paper.training.result import FILE_NAME, Result
 from lrcnet_paper.training.spec import RunSpec
@@ -110,7 +110,7 @@ def _parse_error(error: ProcessException) -> tuple[str, str]:
 
 
 def finished_result(folder: Path, spec: RunSpec) -> Result | None:
-    """Return the result of this run if it was trained as long as asked, or diverged; None if there is work left.
+    """Return the result of a run that was trained as long as asked, stopped early or diverged; None if work is left.
 
     Raises:
         ValueError: when the folder holds another run.
@@ -119,8 +119,10 @@ def finished_result(folder: Path, spec: RunSpec) -> Result | None:
     if not (folder / FILE_NAME).exists():
         return None
     result = Result.read(folder)
-    wanted = run_length(find(spec.task, spec.variant), spec)
-    return result if result.status == "diverged" or result.epochs == wanted else None
+    task = find(spec.task, spec.variant)
+    wanted = run_length(task, spec)
+    stopped_early = result.epochs < wanted and has_stalled(task, result.epochs, result.best_epoch)
+    return result if result.status == "diverged" or result.epochs == wanted or stopped_early else None
 
 
 def _train_in_process(

@@ -44,7 +44,7 @@ def test_description_is_complete_and_frozen(task):
 @each_task
 def test_loss_and_metrics_judge_outputs_of_the_stated_shape(task):
     generator = torch.Generator().manual_seed(0)
-    steps = (4,) if task.kind == "label-per-sequence" else (4, task.length)
+    steps = (4,) if task.kind.endswith("sequence") else (4, task.length)
     shape = steps if task.kind.startswith("steering") else (*steps, task.output_size)
     # A curvature is at most a few hundredths of 1/m.
     scale = 0.01 if task.kind.startswith("steering") else 1.0
@@ -211,6 +211,10 @@ def test_sources_are_official_and_checked(name):
     source = SOURCES[name]
     assert source.task == name
     for file in source.files:
+        if file.name in ("set-a.tar.gz", "set-b.tar.gz"):
+            # PhysioNet publishes no checksum of its archives; their reader checks every stay.
+            assert file.checksum == ""
+            continue
         kind, _, digest = file.checksum.partition(":")
         # Of this one only an MD5 is published.
         assert kind == ("md5" if file.name == "ConfLongDemo_JSI.txt" else "sha256")
@@ -219,7 +223,7 @@ def test_sources_are_official_and_checked(name):
 
 
 def test_task_without_files_has_no_source():
-    with pytest.raises(ValueError, match=r"must be one of \['person', 'imdb', 'psmnist'\]; got 'neural-ode'"):
+    with pytest.raises(ValueError, match=r"must be one of \['person', 'imdb', 'psmnist', .*\]; got 'neural-ode'"):
         find_file("neural-ode", ["x"])
 
 

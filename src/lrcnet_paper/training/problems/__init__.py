@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from lrcnet.errors import one_of
 from lrcnet_paper.tasks import Task
+from lrcnet_paper.training.problems.padded import PaddedSequenceProblem
 from lrcnet_paper.training.problems.problem import Batch, Problem, ProblemSettings, ProcessShare
 from lrcnet_paper.training.problems.sequences import LabelPerSequenceProblem, SequenceProblem
 from lrcnet_paper.training.problems.shared_head import SharedHeadProblem
@@ -17,6 +18,7 @@ PROBLEMS: Mapping[str, type[Problem]] = MappingProxyType(
     {
         "label-per-step": SequenceProblem,
         "label-per-sequence": LabelPerSequenceProblem,
+        "label-per-padded-sequence": PaddedSequenceProblem,
         "steering": SteeringProblem,
         "steering-features": SharedHeadProblem,
         "trajectory": TrajectoryProblem,

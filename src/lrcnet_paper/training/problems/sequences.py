@@ -42,7 +42,8 @@ class SequenceProblem(Problem):
         return units * -(-len(self.splits["train"]) // self._samples_per_step)
 
     def next_evaluation(self, done: int) -> int:
-        return done + 1
+        every = self.task.recipe.evaluate_every
+        return min((done // every + 1) * every, max(self.settings.length, done + 1))
 
     def batches(self, done: int, stop: int) -> Iterator[Batch]:
         samples, piece = self.splits["train"], self.settings.piece

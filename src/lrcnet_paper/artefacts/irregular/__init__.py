@@ -1,0 +1,1 @@
+"""Tables and figure: irregularly sampled data; beyond the LRC paper."""
