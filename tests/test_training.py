@@ -215,6 +215,16 @@ def test_the_suggestion_lies_below_the_minimum_on_the_fall() -> None:
     assert 10**-3 < suggestion < 10**-1.5
 
 
+def test_a_recovery_after_an_explosion_is_no_place_to_train() -> None:
+    rates = np.geomspace(1e-5, 1, 101)
+    position = np.log10(rates)
+    losses = 1 / (1 + np.exp(4 * (position + 2.5)))
+    losses[68:75:2] = 5.0  # At rates around 3e-2 single steps throw the network off; it recovers until the end.
+    suggestion = suggest(rates, losses, smooth(losses.tolist()))
+    assert suggestion is not None
+    assert 10**-3 < suggestion < 10**-1.8
+
+
 def test_pictures_are_drawn(tmp_path: Path) -> None:
     x, y = make_data()
     found = sweep(LastOutput(lrcnet.LRCU), [(x, y)])

@@ -32,6 +32,8 @@ _RISE_AT_END = 3.0
 _MEMORY = 0.7
 # Width of the smoothing, as a share of the sweep.
 _WIDTH = 0.04
+# The fall of the loss ends where it has risen again by this share of it.
+_RISE_AFTER_FALL = 0.5
 # A smaller fall of the loss, as a share of its start or in standard deviations of its noise, is no fall.
 _LEAST_FALL, _LEAST_FALL_IN_NOISE = 0.02, 2.0
 
@@ -59,7 +61,7 @@ class RateSweep:
         """The result in one sentence."""
         if self.suggestion is None:
             return f"No rate from {self.rates[0]:.1g} to {self.rates[-1]:.1g} lowers the loss"
-        lowest = int(np.argmin(self.smoothed))
+        lowest = end_of_fall(np.asarray(self.smoothed))
         if lowest == len(self.rates) - 1:
             end = "the largest rate tried"
         else:
@@ -85,7 +87,7 @@ class RateSweep:
                 label = f"suggestion {self.suggestion:.2g}"
                 axes.plot([self.suggestion], [height], "o", color=palette.VERMILION, label=label)
             # An explosion at the end would flatten the rest, so the fall alone sets the height.
-            fall = self.smoothed[: int(np.argmin(self.smoothed)) + 1]
+            fall = self.smoothed[: end_of_fall(np.asarray(self.smoothed)) + 1]
             low, high = min(self.losses), max(*fall, self.losses[0])
             margin = 0.08 * (high - low) or 1.0
             axes.set(xlabel="learning rate", ylabel="training loss", ylim=(low - margin, high + 3 * margin))
@@ -111,8 +113,8 @@ def find_rate(
     The model, the optimiser and the random generators are the same before and after, to the bit: parameters, buffers,
     gradients, training mode, and the generators of torch, numpy, Python and the loader.
 
-    The suggestion is a third of the rate at which the smoothed loss is smallest, but not above the rate at which it
-    falls most steeply. The minimum lies where steps begin to do as much harm as good, so a rate has to stay below it; a
+    The suggestion is a third of the rate at which the smoothed loss is smallest before it rises again, but not above
+    the rate at which it falls most steeply. The minimum lies where steps begin to do as much harm as good, so a rate has to stay below it; a
     sweep meets each rate for one step only, and a network that trains at the same rate for long tolerates less. The
     steepest fall is where a step does most good, but it is a difference of noisy numbers, so it serves as a bound only.
 
@@ -176,15 +178,28 @@ def smooth(losses: list[float]) -> np.ndarray[Any, np.dtype[np.float64]]:
     return smoothed
 
 
+def end_of_fall(smoothed: np.ndarray[Any, np.dtype[np.float64]]) -> int:
+    """Return the step of the smallest smoothed loss before the loss has risen again by half of its fall.
+
+    A network that was thrown off by too large a step may recover at a still larger rate, but nobody should train there.
+    """
+    lowest = np.minimum.accumulate(smoothed)
+    fall = smoothed[0] - lowest
+    risen = (fall > _LEAST_FALL * abs(smoothed[0])) & (smoothed - lowest > _RISE_AFTER_FALL * fall)
+    end = int(np.argmax(risen)) if risen.any() else len(smoothed)
+    return int(np.argmin(smoothed[:end]))
+
+
 def suggest(
     rates: np.ndarray[Any, np.dtype[np.float64]],
     losses: np.ndarray[Any, np.dtype[np.float64]],
     smoothed: np.ndarray[Any, np.dtype[np.float64]],
 ) -> float | None:
     """Return the rate to train with by the rule of `find_rate`; None if the loss does not fall."""
-    lowest = int(np.argmin(smoothed))
+    lowest = end_of_fall(smoothed)
     fall = float(smoothed[0] - smoothed[lowest])
-    noise = float(np.std((losses - smoothed)[: lowest + 1]))
+    # By the median, which a few exploding losses do not change; the factor makes it a standard deviation.
+    noise = 1.4826 * float(np.median(np.abs(losses - smoothed)[: lowest + 1]))
     if lowest < 2 or fall <= max(_LEAST_FALL * abs(float(smoothed[0])), _LEAST_FALL_IN_NOISE * noise):
         return None
     slope = np.gradient(smoothed[: lowest + 1], np.log(rates[: lowest + 1]))
