@@ -114,9 +114,10 @@ def find_rate(
     gradients, training mode, and the generators of torch, numpy, Python and the loader.
 
     The suggestion is a third of the rate at which the smoothed loss is smallest before it rises again, but not above
-    the rate at which it falls most steeply. The minimum lies where steps begin to do as much harm as good, so a rate has to stay below it; a
-    sweep meets each rate for one step only, and a network that trains at the same rate for long tolerates less. The
-    steepest fall is where a step does most good, but it is a difference of noisy numbers, so it serves as a bound only.
+    the rate at which it falls most steeply. The minimum lies where steps begin to do as much harm as good, so a rate
+    has to stay below it; a sweep meets each rate for one step only, and a network that trains at the same rate for long
+    tolerates less. The steepest fall is where a step does most good, but it is a difference of noisy numbers, so it
+    serves as a bound only.
 
     Args:
         model: any module; it is trained in training mode.

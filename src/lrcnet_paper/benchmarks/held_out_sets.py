@@ -1,80 +1,80 @@
-"""Sets on which no default of the library was chosen: three that are generated, and two tables read as sequences.
+"""Sets that need no download, in two lists: those on which defaults are chosen, and those that judge them afterwards.
 
-The tables are those that scikit-learn ships. A step of such a sequence is one feature, in the order of the columns.
+Most are generated (`lrcnet_paper.benchmarks.generated_sets`); the others are tables that scikit-learn ships. A step of
+a table's sequence is one feature, in the order of the columns, and a step of a digit is one row of its picture.
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
-from torch import Tensor
 
 from lrcnet_paper.archive_sets import ArchiveSet, Sequences
+from lrcnet_paper.benchmarks import generated_sets as make
+from lrcnet_paper.benchmarks.generated_sets import Half
 
-Half = tuple[Tensor, Tensor]
-
-
-def make_waveforms(count: int, seed: int) -> Half:
-    """Make Breiman's waveforms (count, 21, 1): mixtures of two of three triangles, with noise."""
-    generator = torch.Generator().manual_seed(seed + 60)
-    t = torch.arange(1, 22).float()
-    triangles = torch.stack([torch.clamp(6 - (t - centre).abs(), min=0) for centre in (11, 15, 7)])
-    labels = torch.arange(count) % 3
-    share = torch.rand(count, 1, generator=generator)
-    first, second = triangles[torch.tensor([0, 0, 1])[labels]], triangles[torch.tensor([1, 2, 2])[labels]]
-    noise = torch.randn(count, 21, generator=generator)
-    return (share * first + (1 - share) * second + noise).unsqueeze(-1), labels
+Halves = tuple[Half, Half]
 
 
-def make_recall(count: int, seed: int) -> Half:
-    """Make noise (count, 40, 5) with a mark in one of four channels within the first five steps: the class."""
-    generator = torch.Generator().manual_seed(seed + 40)
-    labels = torch.randint(4, (count,), generator=generator)
-    x = 0.3 * torch.randn(count, 40, 5, generator=generator)
-    x[torch.arange(count), torch.randint(0, 5, (count,), generator=generator), labels] += 1
-    x[:, -1, 4] += 1
-    return x, labels
-
-
-def make_sums(count: int, seed: int) -> Half:
-    """Make numbers and marks (count, 30, 2); the class is whether the two marked numbers sum to more than 1."""
-    generator = torch.Generator().manual_seed(seed + 50)
-    numbers, marks = torch.rand(count, 30, generator=generator), torch.zeros(count, 30)
-    first, second = (torch.randint(low, low + 15, (count,), generator=generator) for low in (0, 15))
-    rows = torch.arange(count)
-    marks[rows, first] = marks[rows, second] = 1
-    return torch.stack([numbers, marks], -1), (numbers[rows, first] + numbers[rows, second] > 1).long()
-
-
-def _read_table(name: str) -> tuple[Half, Half]:
-    """Return both halves of a table of scikit-learn, in a fixed random order; columns are standardised."""
+def _read_table(name: str, seed: int) -> Halves:
+    """Return both halves of a table of scikit-learn, in a random order; columns are standardised."""
     from sklearn import datasets
 
     table = getattr(datasets, name)()
-    order = torch.randperm(len(table.target), generator=torch.Generator().manual_seed(4))
+    order = torch.randperm(len(table.target), generator=torch.Generator().manual_seed(seed + 4))
     half = len(order) // 2
     x, labels = torch.tensor(table.data)[order], torch.tensor(table.target)[order].long()
     x = ((x - x[:half].mean(0)) / x[:half].std(0)).unsqueeze(-1)
     return (x[:half], labels[:half]), (x[half:], labels[half:])
 
 
-def _generate(make: Callable[[int, int], Half], train: int, test: int) -> tuple[Half, Half]:
-    return make(train, 0), make(test, 1)
+def _read_digits(seed: int) -> Halves:
+    """Return 600 of scikit-learn's digits (600, 8, 8) for training, drawn at random, and the others."""
+    from sklearn import datasets
+
+    table = datasets.load_digits()
+    order = torch.randperm(len(table.target), generator=torch.Generator().manual_seed(seed + 4))
+    x, labels = torch.tensor(table.images)[order].float(), torch.tensor(table.target)[order].long()
+    return (x[:600], labels[:600]), (x[600:], labels[600:])
 
 
-SETS: dict[str, Callable[[], tuple[Half, Half]]] = {
-    "Waveform": lambda: _generate(make_waveforms, 300, 600),
-    "Recall": lambda: _generate(make_recall, 300, 600),
-    "Adding": lambda: _generate(make_sums, 500, 600),
-    "Wine": lambda: _read_table("load_wine"),
-    "BreastCancer": lambda: _read_table("load_breast_cancer"),
+def _generate(make: Callable[[int, int], Half], train: int, test: int, seed: int) -> Halves:
+    return make(train, 1000 * seed), make(test, 1000 * seed + 1)
+
+
+TUNING: dict[str, Callable[[int], Halves]] = {
+    "Digits": _read_digits,
+    "ControlCharts": partial(_generate, make.make_control_charts, 300, 300),
+    "Waveform": partial(_generate, make.make_waveforms, 300, 600),
+    "Wine": partial(_read_table, "load_wine"),
 }
-"""name -> function that returns the training and the test half."""
+"""name -> function of a seed that returns the training and the test half, for sets on which defaults were chosen."""
+
+HELD_OUT: dict[str, Callable[[int], Halves]] = {
+    "Recall": partial(_generate, make.make_recall, 300, 600),
+    "Adding": partial(_generate, make.make_sums, 500, 600),
+    "BreastCancer": partial(_read_table, "load_breast_cancer"),
+    "Iris": partial(_read_table, "load_iris"),
+    "CylinderBellFunnel": partial(_generate, make.make_cylinders_bells_funnels, 300, 600),
+    "Autoregression": partial(_generate, make.make_autoregressions, 300, 600),
+    "Chirp": partial(_generate, make.make_chirps, 300, 600),
+    "EventOrder": partial(_generate, make.make_event_orders, 300, 600),
+    "Strokes": partial(_generate, make.make_strokes, 300, 600),
+    "Spirals": partial(_generate, make.make_spirals, 300, 600),
+    "Lorenz": partial(_generate, make.make_lorenz, 300, 600),
+    "LinearSystems": partial(_generate, make.make_linear_systems, 300, 600),
+    "Gestures": partial(_generate, make.make_gestures, 300, 600),
+}
+"""The same for sets on which none was."""
 
 
-def load(name: str) -> ArchiveSet:
-    """Make or read a set, and standardise its channels by the training half."""
-    (x, labels), test = SETS[name]()
-    mean, spread = x.mean((0, 1)), x.std((0, 1))
+def load(name: str, seed: int = 0) -> ArchiveSet:
+    """Make or read a set, and standardise its channels by the training half.
+
+    Each seed gives other samples or another split: a single small test half can favour one network by several points.
+    """
+    (x, labels), test = (TUNING | HELD_OUT)[name](seed)
+    mean, spread = x.mean((0, 1)), x.std((0, 1)).clamp(min=1e-6)
     halves = [
         Sequences(((values - mean) / spread).float(), torch.full((len(values),), values.shape[1]), classes)
         for values, classes in ((x, labels), test)

@@ -11,6 +11,7 @@ import math
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import NamedTuple
@@ -42,7 +43,7 @@ SETS = (
     "ACSF1",
 )
 """From 24 to 1460 steps and from 1 to 28 channels."""
-HELD_OUT = tuple(held_out_sets.SETS)
+HELD_OUT = tuple(held_out_sets.HELD_OUT)
 """Sets on which no default was chosen; at the usual rate only."""
 LONG_SETS = ("HandMovementDirection", "OSULeaf", "ACSF1")
 OPTIMISERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
@@ -140,22 +141,26 @@ def measure() -> list[Measurement]:
         raise FileNotFoundError(f"no data set is installed; `{archive_sets.INSTALL}` brings {len(SETS)} of them")
     results = _read_record()
     missing = [training for training in plan(sets) if training not in results]
-    loaded = {name: archive_sets.load(name) for name in sets}
-    loaded |= {name: held_out_sets.load(name) for name in HELD_OUT}
     # The networks are too small to share among several threads.
     with threads(1):
-        _run(missing, loaded, results)
+        _run(missing, results)
     from lrcnet_paper.benchmarks.learning_curves import draw
 
     draw(results, PICTURE)
     return summarise(results)
 
 
-def _run(missing: list[Training], loaded: dict[str, ArchiveSet], results: dict[Training, float]) -> None:
-    start, done, total = time.process_time(), 0.0, sum(_cost(t, loaded) for t in missing)
+@cache
+def load(name: str, seed: int) -> ArchiveSet:
+    """Return a set: of the archive its published split, of the others other samples for every seed."""
+    return archive_sets.load(name) if name in SETS else held_out_sets.load(name, seed)
+
+
+def _run(missing: list[Training], results: dict[Training, float]) -> None:
+    start, done, total = time.process_time(), 0.0, sum(_cost(t) for t in missing)
     for i, training in enumerate(missing, 1):
-        results[training] = train(training, loaded[training.set])
-        done += _cost(training, loaded)
+        results[training] = train(training, load(training.set, training.seed))
+        done += _cost(training)
         with RECORD.open("a") as file:
             file.write(json.dumps([*training, results[training]]) + "\n")
         hours = (time.process_time() - start) / done * (total - done) / 3600
@@ -164,9 +169,9 @@ def _run(missing: list[Training], loaded: dict[str, ArchiveSet], results: dict[T
         )
 
 
-def _cost(training: Training, loaded: dict[str, ArchiveSet]) -> float:
+def _cost(training: Training) -> float:
     """Estimate the relative cost of a training: its steps, and the unfoldings of STC and LTC."""
-    return loaded[training.set].train.x.shape[1] * (2 if training.layer in ("STC", "LTC") else 1)
+    return load(training.set, training.seed).train.x.shape[1] * (2 if training.layer in ("STC", "LTC") else 1)
 
 
 def _read_record() -> dict[Training, float]:
