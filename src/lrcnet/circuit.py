@@ -166,10 +166,10 @@ class Letter(NamedTuple):
 
 
 LETTERS: dict[str, Letter] = {
-    "a": Letter("J m", unit=4),
+    "a": Letter("J m", unit=2),
     "b": Letter("J m", unit=4),
     "g": Letter("J m", nonnegative=True, unit=2),
-    "k": Letter("J m", unit=2),
+    "k": Letter("J m"),
     "g_l": Letter("m", nonnegative=True, unit=2),
     "e_l": Letter("m"),
     "o": Letter("J m", _with_elastance, unit=2),
