@@ -1,9 +1,11 @@
 """The command line: help with examples, clear errors, exit codes."""
 
+import argparse
 import json
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,6 +27,43 @@ def test_every_command_has_help_with_an_example(command: str, capsys: pytest.Cap
 def test_the_example_in_the_help_parses(command: str) -> None:
     example = find_entry_points("lrcnet.commands")[command].load().EXAMPLE
     build_parser().parse_args(shlex.split(example)[1:])
+
+
+def _parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    yield parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for sub in action.choices.values():
+                yield from _parsers(sub)
+
+
+def _command_parsers() -> list[argparse.ArgumentParser]:
+    return list(_parsers(build_parser()))[1:]
+
+
+@pytest.mark.parametrize("parser", _command_parsers(), ids=lambda parser: parser.prog)
+def test_help_has_groups_defaults_and_an_example_within_80_columns(
+    parser: argparse.ArgumentParser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = parser.format_help()
+    assert max(map(len, text.splitlines())) <= 80
+    assert f"example:\n  {parser.prog}" in text
+    ungrouped = [*parser._positionals._group_actions, *parser._optionals._group_actions]
+    assert [action.dest for action in ungrouped] == ["help"]
+    for action in parser._actions:
+        assert action.help or isinstance(action, argparse._SubParsersAction), action.dest
+        if action.default not in (None, False, "", argparse.SUPPRESS) and action.default != []:
+            assert "default:" in str(action.help), action.dest
+
+
+def test_a_long_example_is_continued_as_a_shell_reads_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    drive = next(parser for parser in _command_parsers() if parser.prog == "lrcnet drive")
+    shown = drive.format_help().split("example:\n", 1)[1]
+    assert "\\\n" in shown
+    example = find_entry_points("lrcnet.commands")["drive"].load().EXAMPLE
+    assert shlex.split(shown.replace("\\\n", "")) == shlex.split(example)
 
 
 def test_info_tells_what_is_here(capsys: pytest.CaptureFixture[str]) -> None:

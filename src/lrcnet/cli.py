@@ -25,6 +25,30 @@ EXPECTED_ERRORS = (ValueError, TypeError, RuntimeError, OSError, ImportError)
 GROUPS = ("your own data", "the paper", "trained networks", "this installation")
 
 
+class HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """A formatter that keeps line breaks and wraps every line of a description or an example that is too long."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return "\n".join(self._wrap(indent + line, width) for line in text.splitlines())
+
+    @staticmethod
+    def _wrap(line: str, width: int) -> str:
+        if len(line) <= width:
+            return line
+        if not line.startswith("  lrcnet "):
+            return textwrap.fill(line, width)
+        # A command is continued before a flag, so that it can be pasted into a shell.
+        lines = [""]
+        for piece in re.split(r" (?=--)", line):
+            if lines[-1] and len(lines[-1]) + len(piece) > width - 3:
+                lines.append("   ")
+            lines[-1] += f" {piece}" if lines[-1] else piece
+        return " \\\n".join(lines)
+
+    def _get_default_metavar_for_optional(self, action: argparse.Action) -> str:
+        return "N" if action.type is int else "X" if action.type is float else "NAME"
+
+
 class Parser(argparse.ArgumentParser):
     """A parser whose errors look like those of the commands: one line, with the nearest valid name."""
 
@@ -50,7 +74,7 @@ def build_parser() -> Parser:
         usage="lrcnet COMMAND ...",
         description="Liquid recurrent networks for PyTorch, and the paper behind them.",
         epilog=_list_commands({name: (module.GROUP, module.HELP) for name, module in modules.items()}),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=HelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"lrcnet {__version__}")
     subparsers = parser.add_subparsers(prog="lrcnet", dest="command", metavar="COMMAND", help=argparse.SUPPRESS)
@@ -58,9 +82,9 @@ def build_parser() -> Parser:
         sub = subparsers.add_parser(
             name,
             help=module.HELP,
-            description=module.HELP,
+            description=f"{module.HELP[0].upper()}{module.HELP[1:]}.",
             epilog=f"example:\n  {module.EXAMPLE}",
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=HelpFormatter,
         )
         module.configure(sub)
         sub.set_defaults(run=module.run, parser=sub, status=getattr(module, "STATUS", ""))

@@ -12,10 +12,12 @@ BENCHMARKS = tuple(find_entry_points("lrcnet.benchmarks"))
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("names", nargs="*", metavar="|".join(BENCHMARKS), help="benchmarks to run (default: all)")
-    parser.add_argument("--json", metavar="FILE", help="file for the numbers and the description of the machine")
-    parser.add_argument("--wide", action="store_true", help="all columns, even if the terminal is narrower")
-    parser.add_argument("--picture", metavar="FILE", help="file for the picture of `scaling` (default: scaling.png)")
+    add = parser.add_argument_group("the benchmarks").add_argument
+    add("names", nargs="*", metavar="NAME", help=f"names out of {', '.join(BENCHMARKS)} (default: all)")
+    add = parser.add_argument_group("files and output").add_argument
+    add("--json", metavar="FILE", help="file for the numbers and the description of the machine")
+    add("--picture", metavar="FILE", help="file for the picture of `scaling` (default: scaling.png)")
+    add("--wide", action="store_true", help="all columns, even if the terminal is narrower")
 
 
 def run(arguments: argparse.Namespace) -> int:

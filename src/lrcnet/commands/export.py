@@ -5,20 +5,29 @@ import argparse
 HELP = "write a trained network as an ONNX file or as C99 source"
 EXAMPLE = "lrcnet export c model --out net.c --int16"
 GROUP, STATUS = "trained networks", "loading the network"
+# Each format: what is written, and an example.
+FORMATS = {
+    "onnx": ("ONNX file", "example:\n  lrcnet export onnx model --out net.onnx"),
+    "c": ("C99 source, with a header beside it", f"example:\n  {EXAMPLE}"),
+}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    formats = parser.add_subparsers(dest="format", metavar="onnx|c", required=True)
-    for name, what in (("onnx", "ONNX file"), ("c", "C99 source, with a header beside it")):
-        sub = formats.add_parser(name, help=what, description=what)
-        sub.add_argument("model", metavar="FOLDER", help="folder that model.save or `lrcnet fit` wrote")
-        sub.add_argument("--out", metavar="FILE", required=True, help="file to write")
-        sub.add_argument("--no-dt", action="store_true", help="no argument for the elapsed time: every step is 1")
+    formats = parser.add_subparsers(title="the formats", dest="format", metavar="onnx|c", required=True)
+    for name, (what, example) in FORMATS.items():
+        sub = formats.add_parser(
+            name, help=what, description=what, epilog=example, formatter_class=parser.formatter_class
+        )
+        add = sub.add_argument_group("the network").add_argument
+        add("model", metavar="FOLDER", help="folder that model.save or `lrcnet fit` wrote")
+        add("--no-dt", action="store_true", help="no argument for the elapsed time: every step is 1")
+        add = sub.add_argument_group("the file").add_argument
+        add("--out", metavar="FILE", required=True, help="file to write")
         if name == "onnx":
-            sub.add_argument("--stream", action="store_true", help="one reading at a time instead of whole sequences")
+            add("--stream", action="store_true", help="one reading at a time instead of whole sequences")
         else:
-            sub.add_argument("--int16", action="store_true", help="16-bit weights and integer arithmetic")
-            sub.add_argument("--own-exp", action="store_true", help="no library: an exponential function of its own")
+            add("--int16", action="store_true", help="16-bit weights and integer arithmetic (default: float32)")
+            add("--own-exp", action="store_true", help="an exponential function of its own instead of libm's")
 
 
 def run(arguments: argparse.Namespace) -> int:

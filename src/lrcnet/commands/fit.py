@@ -10,25 +10,24 @@ GROUP, STATUS = "your own data", "reading the table"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="table with one row per reading (long) or per series (wide)")
-    parser.add_argument("--out", metavar="DIR", required=True, help="folder for the network, its measures and a report")
-    parser.add_argument("--id", metavar="COLUMN", help="column that names the series of a row (default: one series)")
-    parser.add_argument("--time", metavar="COLUMN", help="column of times, numbers or dates (default: evenly spaced)")
-    parser.add_argument("--target", metavar="COLUMN", help="column to predict (default: forecast the next reading)")
-    parser.add_argument("--channels", metavar="COLUMN", nargs="+", help="columns of values (default: all others)")
-    parser.add_argument("--categorical", metavar="COLUMN", nargs="+", default=[], help="channels that are categories")
-    parser.add_argument(
-        "--task", metavar="NAME", help="classification, regression or forecast (default: by the target)"
-    )
-    parser.add_argument("--format", metavar="NAME", help="long or wide (default: by the ids)")
-    parser.add_argument("--sort", action="store_true", help="sorting of the rows by time")
-    parser.add_argument("--model", metavar="LAYER", default="lrcu", help="name of the layer (default: lrcu)")
-    parser.add_argument("--units", type=int, default=32, metavar="N", help="number of hidden units (default: 32)")
-    parser.add_argument("--epochs", type=int, default=100, metavar="N", help="largest number of epochs (default: 100)")
-    parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="seed of split, weights and batches (default: 0)"
-    )
-    parser.add_argument("--wide", action="store_true", help="all columns, even if the terminal is narrower")
+    add = parser.add_argument_group("the table").add_argument
+    add("file", metavar="FILE", help="table with one row per reading (long) or per series (wide)")
+    add("--id", metavar="COLUMN", help="column that names the series of a row (default: one series)")
+    add("--time", metavar="COLUMN", help="column of times, numbers or dates (default: evenly spaced)")
+    add("--target", metavar="COLUMN", help="column to predict (default: forecast the next reading)")
+    add("--channels", metavar="COLUMN", nargs="+", help="columns of values (default: all others)")
+    add("--categorical", metavar="COLUMN", nargs="+", default=[], help="channels that are categories (default: none)")
+    add("--task", metavar="NAME", help="classification, regression or forecast (default: by the target)")
+    add("--format", metavar="NAME", help="long or wide (default: by the ids)")
+    add("--sort", action="store_true", help="sorting of the rows by time")
+    add = parser.add_argument_group("the network").add_argument
+    add("--model", metavar="LAYER", default="lrcu", help="name of the layer (default: lrcu)")
+    add("--units", type=int, default=32, metavar="N", help="number of hidden units (default: 32)")
+    add("--epochs", type=int, default=100, metavar="N", help="largest number of epochs (default: 100)")
+    add("--seed", type=int, default=0, metavar="N", help="seed of split, weights and batches (default: 0)")
+    add = parser.add_argument_group("files and output").add_argument
+    add("--out", metavar="DIR", required=True, help="folder for the network, its measures and a report")
+    add("--wide", action="store_true", help="all columns, even if the terminal is narrower")
 
 
 def run(arguments: argparse.Namespace) -> int:

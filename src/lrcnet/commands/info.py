@@ -8,7 +8,7 @@ GROUP = "this installation"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="JSON instead of a table")
+    parser.add_argument_group("output").add_argument("--json", action="store_true", help="JSON instead of a table")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -11,12 +11,14 @@ GROUP, STATUS = "your own data", "loading the network"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", metavar="MODEL", help="folder that `lrcnet fit` wrote")
-    parser.add_argument("file", metavar="FILE", help="table with the columns of the training table; no target needed")
-    parser.add_argument("--out", metavar="FILE", required=True, help="CSV file for the predictions")
-    parser.add_argument("--steps", type=int, metavar="N", help="number of readings to forecast (default: 1)")
-    parser.add_argument("--allow-seen", action="store_true", help="predictions also for series of the training file")
-    parser.add_argument("--sort", action="store_true", help="sorting of the rows by time")
+    add = parser.add_argument_group("the network and the table").add_argument
+    add("model", metavar="MODEL", help="folder that `lrcnet fit` wrote")
+    add("file", metavar="FILE", help="table with the columns of the training table; no target needed")
+    add("--sort", action="store_true", help="sorting of the rows by time")
+    add = parser.add_argument_group("the predictions").add_argument
+    add("--out", metavar="FILE", required=True, help="CSV file for the predictions")
+    add("--steps", type=int, metavar="N", help="number of readings to forecast (default: 1)")
+    add("--allow-seen", action="store_true", help="predictions also for series of the training file")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -6,17 +6,24 @@ HELP = "list the data sets of the tasks, or download one from its official sourc
 EXAMPLE = "lrcnet data get psmnist --data ~/data"
 GROUP = "the paper"
 
+# Each action: what it does, an example, and what it does with the folder.
+ACTIONS = {
+    "list": ("files that each task needs, and their local state", "example:\n  lrcnet data list", "search"),
+    "get": ("download, check and unpack the data of one task", f"example:\n  {EXAMPLE}", "fill"),
+}
 STATES = {"intact": "intact", "other": "here, with another checksum", "missing": "not here"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", metavar="list|get", required=True)
-    actions.add_parser("list", help="files that each task needs, and their local state").add_argument(
-        "--data", metavar="DIR", help="folder to search (default: $LRCNET_DATA, then the cache)"
-    )
-    get = actions.add_parser("get", help="download, check and unpack the data of one task")
-    get.add_argument("name", help="name of the task, as in `lrcnet data list`")
-    get.add_argument("--data", metavar="DIR", help="folder to fill (default: $LRCNET_DATA, then the cache)")
+    actions = parser.add_subparsers(title="the actions", dest="action", metavar="list|get", required=True)
+    for name, (what, example, folder) in ACTIONS.items():
+        sub = actions.add_parser(
+            name, help=what, description=what, epilog=example, formatter_class=parser.formatter_class
+        )
+        add = sub.add_argument_group("the data").add_argument
+        if name == "get":
+            add("name", metavar="NAME", help="name of the task, as in `lrcnet data list`")
+        add("--data", metavar="DIR", help=f"folder to {folder} (default: $LRCNET_DATA, then the cache)")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -8,11 +8,11 @@ GROUP, STATUS = "the paper", "loading torch"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--out", default="demo", metavar="DIR", help="folder of the runs and the figure (default: demo)"
-    )
-    parser.add_argument("--seed", type=int, default=0, help="random seed for weights and training windows (default: 0)")
-    parser.add_argument("--iterations", type=int, default=1000, help="training steps of each model (default: 1000)")
+    add = parser.add_argument_group("the runs").add_argument
+    add("--seed", type=int, default=0, metavar="N", help="random seed for weights and training windows (default: 0)")
+    add("--iterations", type=int, default=1000, metavar="N", help="training steps of each model (default: 1000)")
+    add = parser.add_argument_group("files and output").add_argument
+    add("--out", default="demo", metavar="DIR", help="folder of the runs and the figure (default: demo)")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -14,21 +14,24 @@ ATTENTION = "whether the page can show the policy's attention (default: yes)"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    add, road = parser.add_argument, CLOSED_LOOP[0]
+    add = parser.add_argument_group("the policies").add_argument
     add("checkpoints", nargs="+", metavar="CHECKPOINT", help=CHECKPOINTS)
+    add = parser.add_argument_group("what to make").add_argument
     add("--html", metavar="FILE", help="file to write the page to")
     add("--gif", metavar="FILE", help="file for an animated GIF of the first season and noise (needs Pillow)")
     add("--mp4", metavar="FILE", help="file for a film of the first season and noise (needs imageio-ffmpeg)")
     add("--clip", type=float, nargs=2, metavar=("FROM", "TO"), help="part of the drive in a film, s (default: all)")
-    add("--world", default="own", metavar="own|vista|carracing", help="world to drive in (default: own)")
-    add("--season", metavar="summer|winter", help="season of the world (default: both on a page, summer in a film)")
-    add("--noise", type=float, nargs="+", metavar="VARIANCE", help=NOISE)
-    add("--road", type=int, help=f"seed of road and appearance (default: {road}, never trained on)")
-    add("--seed", type=int, help="random seed of the noise (default: 0)")
+    add("--attention", action=argparse.BooleanOptionalAction, default=True, help=ATTENTION)
+    add = parser.add_argument_group("the road").add_argument
+    add("--world", default="own", metavar="NAME", help="world to drive in: own, vista or carracing (default: own)")
+    add("--season", metavar="NAME", help="summer or winter (default: both on a page, summer in a film)")
+    add("--road", type=int, metavar="SEED", help=f"seed of road and appearance (default: {CLOSED_LOOP[0]}, unseen)")
     add("--length", type=float, default=400.0, metavar="M", help="length of the road (default: 400 m)")
     add("--steps", type=int, default=3000, metavar="N", help="maximum number of 1/30 s steps (default: 3000)")
     add("--trace", metavar="DIR", help="VISTA only: folder of a trace to use in place of a road from a seed")
-    add("--attention", action=argparse.BooleanOptionalAction, default=True, help=ATTENTION)
+    add = parser.add_argument_group("the noise").add_argument
+    add("--noise", type=float, nargs="+", metavar="VARIANCE", help=NOISE)
+    add("--seed", type=int, metavar="N", help="random seed of the noise (default: 0)")
 
 
 def run(arguments: argparse.Namespace) -> int:

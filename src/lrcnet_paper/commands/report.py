@@ -10,13 +10,13 @@ GROUP, STATUS = "the paper", "reading the runs"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("runs", metavar="RUNS", help="folder of runs, or of the JSON files collected from them")
-    parser.add_argument("--html", metavar="FILE", help="file for one self-contained page")
-    parser.add_argument(
-        "--markdown", metavar="FILE", help="file for a Markdown page; pictures go to a folder beside it"
-    )
-    parser.add_argument("--collect", metavar="DIR", help="folder for one small JSON file per finished run")
-    parser.add_argument("--artefact", action="append", metavar="NAME", help="name of a table or figure; repeatable")
+    add = parser.add_argument_group("the runs").add_argument
+    add("runs", metavar="RUNS", help="folder of runs, or of the JSON files collected from them")
+    add("--artefact", action="append", metavar="NAME", help="name of a table or figure; repeatable (default: all)")
+    add = parser.add_argument_group("what to make").add_argument
+    add("--html", metavar="FILE", help="file for one self-contained page")
+    add("--markdown", metavar="FILE", help="file for a Markdown page; pictures go to a folder beside it")
+    add("--collect", metavar="DIR", help="folder for one small JSON file per finished run")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -16,13 +16,13 @@ ONLY = "pattern of the runs as TASK/VARIANT/MODEL, e.g. 'psmnist/*/lrcu-*' or 'p
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("the runs").add_argument
-    add("artefact", nargs="*", help="names of tables and figures (default: all)")
+    add("artefact", nargs="*", metavar="NAME", help="names of tables and figures (default: all)")
     add("--budget", default="quick", help=BUDGET)
     add("--seeds", type=int, metavar="N", help="number of seeds of each run (default: the budget's own)")
     add("--only", action="append", metavar="PATTERN", help=ONLY)
     add("--epochs", type=int, metavar="N", help="largest number of epochs (or iterations); a larger N continues later")
     add = parser.add_argument_group("machine").add_argument
-    add("--engine", default="local", help="local (in this process) or ray (a cluster); default: local")
+    add("--engine", default="local", help="local (in this process) or ray (on a cluster) (default: local)")
     add("--address", help="address of a running Ray cluster (default: a new one on this machine)")
     add("--threads", type=int, help="threads per run (default: those of its first start, else chosen by the task)")
     add = parser.add_argument_group("files and output").add_argument

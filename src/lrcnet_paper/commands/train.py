@@ -29,8 +29,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--samples", type=int, help="number of samples to take from each split, for a quick look (default: all)")
     add("--piece", type=int, help="length in steps of the pieces to train on (default: whole sequences)")
     add = parser.add_argument_group("files and output").add_argument
-    add("--data", help="folder of the task's files, or of own recordings (default: LRCNET_DATA, then the cache)")
-    add("--out", help="folder of the run (default: runs/NAME); with --search-lr the folder of all runs")
+    add("--data", metavar="DIR", help="folder of files or recordings (default: LRCNET_DATA, then the cache)")
+    add("--out", metavar="DIR", help="folder of the run (default: runs/NAME); with --search-lr the folder of all runs")
     add("--resume", action=argparse.BooleanOptionalAction, help="existing run: required, refused (default: continued)")
     for name in ("tensorboard", "wandb", "mlflow"):
         add(f"--{name}", action="store_true", help=f"logging to {name} beside metrics.csv")
