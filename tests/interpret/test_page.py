@@ -46,16 +46,73 @@ def test_the_page_holds_the_models_own_probabilities(tagger, tmp_path):
         assert part["truth"] == labels[i].tolist()
 
 
-def test_an_ablated_neuron_is_replaced_by_its_mean_in_the_read_out(tagger):
+LAYERS = {
+    "lrcu": lambda: lrcnet.LRCU(3, 5, batch_first=True),
+    "output map": lambda: lrcnet.LRCU(3, 5, batch_first=True, output_map=True),
+    "stack": lambda: lrcnet.LRC(3, 5, 2, batch_first=True),
+    "lstm": lambda: nn.LSTM(3, 5, batch_first=True),
+    "gru": lambda: nn.GRU(3, 5, batch_first=True),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_an_ablated_neuron_is_held_inside_the_recurrence(name):
+    torch.manual_seed(0)
+    layer, head = LAYERS[name](), nn.Linear(5, 4)
+    model = nn.Sequential(layer, _FirstOf(), head)
+    x, rest = torch.randn(1, 9, 3), torch.arange(5) / 10.0
+    given = answers(model, Example(x, None, None), rest, classes=True)
+    for k in range(5):
+        state, outputs = None, []
+        for t in range(9):
+            _, state = layer(x[:, t : t + 1], state)
+            (state[0] if isinstance(state, tuple) else state)[-1, 0, k] = rest[k]
+            # A step of no inputs and no time does not exist, so the output is read from the state by hand.
+            hidden = (state[0] if isinstance(state, tuple) else state)[-1]
+            outputs.append(layer.cells[-1].read_out(hidden) if hasattr(layer, "cells") else hidden)
+        wanted = head(torch.cat(outputs)).softmax(-1).detach().numpy()
+        np.testing.assert_allclose(given.ablated[k], wanted, atol=1e-6)
+    assert np.abs(given.ablated - given.values).max() > 0.001
+
+
+class _FirstOf(nn.Module):
+    def forward(self, answer):
+        return answer[0]
+
+
+def test_a_neuron_that_feeds_others_changes_them_too(tagger):
     x = torch.randn(1, 9, 3)
-    means = torch.arange(5) / 10.0
-    given = answers(tagger, Example(x, None, None), means, classes=True)
-    states = trace(tagger, x).state[0].clone()
+    states = trace(tagger, x).state[0]
+    rest = states.median(0).values
+    ablated = answers(tagger, Example(x, None, None), rest, classes=True).ablated
     for k in range(5):
         changed = states.clone()
-        changed[:, k] = means[k]
-        wanted = tagger.head(changed).softmax(-1).detach().numpy()
-        np.testing.assert_allclose(given.ablated[k], wanted, atol=1e-6)
+        changed[:, k] = rest[k]
+        only_read_out = tagger.head(changed).softmax(-1).detach().numpy()
+        assert np.abs(ablated[k] - only_read_out).max() > 1e-4
+
+
+def test_gaps_reach_an_ablated_recurrence(tagger):
+    x, dt = torch.randn(1, 9, 3), torch.rand(1, 9)
+    state, outputs = None, []
+    for t in range(9):
+        _, state = tagger.layer(x[:, t : t + 1], state, dt=dt[:, t : t + 1])
+        state[-1, 0, 2] = 0.3
+        outputs.append(state[-1])
+    given = answers(tagger, Example(x, dt, None), torch.full((5,), 0.3), classes=True)
+    wanted = tagger.head(torch.cat(outputs)).softmax(-1).detach().numpy()
+    np.testing.assert_allclose(given.ablated[2], wanted, atol=1e-6)
+
+
+def test_a_bidirectional_layer_is_ablated_at_the_read_out(tmp_path):
+    torch.manual_seed(0)
+    model = Tagger(lrcnet.LRCU(3, 5, batch_first=True, bidirectional=True), 10, 4)
+    x, rest = torch.randn(1, 9, 3), torch.arange(5) / 10.0
+    given = answers(model, Example(x, None, None), rest, classes=True)
+    output = model.layer(x)[0][0].detach().clone()
+    output[:, 1] = rest[1]
+    np.testing.assert_allclose(given.ablated[1], model.head(output).softmax(-1).detach().numpy(), atol=1e-6)
+    assert "only where the read-out reads it" in page(model, x, path=tmp_path / "a.html").read_text(encoding="utf-8")
 
 
 def test_an_answer_after_n_readings_is_that_of_a_sequence_that_ends_there(tmp_path):
@@ -110,7 +167,7 @@ def test_an_estimator_and_a_second_one_beside_it(tmp_path):
     data = read_data(path)
     assert [model["name"] for model in data["models"]] == ["LRCU (A)", "LSTM (B)"]
     assert data["models"][0]["classes"] == ["moving", "still"]
-    assert [trace["name"] for trace in data["inputs"][0]] == ["x", "y"]
+    assert [trace["name"] for trace in data["inputs"][0][0]] == ["x", "y"]
     shown = data["models"][0]["sequences"][0]["answers"]["values"][-1]
     np.testing.assert_allclose(shown, first.predict_proba(series)[0], atol=2e-4)
 

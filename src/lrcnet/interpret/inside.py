@@ -6,7 +6,6 @@ Axes: T readings of a sequence, m hidden units, C classes (or numbers of an answ
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,7 +14,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from lrcnet.interpret.layer_calls import compute_output, find_recurrent_layer
+from lrcnet.interpret.ablation import answering, can_hold, hold_neurons
+from lrcnet.interpret.layer_calls import compute_output, find_recurrent_layer, only_call, record_calls
 from lrcnet.interpret.trace import trace
 
 Floats = NDArray[np.float64]
@@ -27,11 +27,19 @@ BATCH = 128
 
 
 class Example(NamedTuple):
-    """One sequence: x (1, T, ...), dt (1, T) or a number or None, and its label: one, one per reading (T,), or None."""
+    """One sequence.
+
+    Attributes:
+        x: (1, T, ...).
+        dt: (1, T), a number, or None.
+        label: its class, one class per reading (T,), or None.
+        target: the true numbers of a model that answers with one number per reading, (T,), or None.
+    """
 
     x: Tensor
     dt: Any
     label: Tensor | None
+    target: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -41,7 +49,7 @@ class Answers:
     Attributes:
         readings: number of readings after which each answer is given, (answer,).
         values: probabilities, or numbers of a regression, (answer, C).
-        ablated: the same with one neuron held at its mean on its way to the read-out, (m, answer, C).
+        ablated: the same with one neuron held at its resting value, (m, answer, C); see `lrcnet.interpret.ablation`.
     """
 
     readings: NDArray[np.int64]
@@ -124,68 +132,42 @@ def quantities(model: nn.Module, one: Example) -> dict[str, Floats]:
 
 
 @torch.no_grad()
-def answers(model: nn.Module, one: Example, means: Tensor, *, classes: bool) -> Answers:
+def answers(model: nn.Module, one: Example, rest: Tensor, *, classes: bool) -> Answers:
     """Return the answers of a model over one sequence, also with each neuron ablated.
 
     Args:
         model: the model.
         one: the sequence.
-        means: mean state of each neuron, (m,).
+        rest: resting value of each neuron, (m,), at which it is held while it is ablated.
         classes: whether the answers are classes, shown as probabilities.
     """
-    length, units = one.x.shape[1], len(means)
-    copies = one.x.expand(units, *one.x.shape[1:])
+    length, layer = one.x.shape[1], find_recurrent_layer(model)
+    copies = one.x.expand(len(rest), *one.x.shape[1:])
 
-    def run(count: int) -> tuple[Tensor, Tensor]:
-        dt = one.dt[:, :count] if isinstance(one.dt, Tensor) and one.dt.ndim > 1 else one.dt
-        plain = compute_output(model, one.x[:, :count], dt)
-        many = dt.expand(units, -1) if isinstance(dt, Tensor) and dt.ndim > 1 else dt
-        with _ablated(find_recurrent_layer(model), means):
-            changed = compute_output(model, copies[:, :count], many)
-        return plain, changed
+    def gaps(count: int) -> Any:
+        return one.dt[:, :count] if isinstance(one.dt, Tensor) and one.dt.ndim > 1 else one.dt
 
     def finish(output: Tensor) -> Tensor:
-        return class_probabilities(output) if classes else output
+        output = class_probabilities(output) if classes else output
+        return output.unsqueeze(-1) if per_reading and output.ndim == 2 else output
 
-    plain, changed = run(length)
-    per_reading = plain.ndim == 3 or (plain.ndim == 2 and plain.shape[1] == length and not classes)
+    with record_calls(layer) as calls:
+        whole = compute_output(model, one.x, one.dt)
+    per_reading = whole.ndim == 3 or (whole.ndim == 2 and whole.shape[1] == length and not classes)
+    # Where a model answers once per sequence, the answer after n readings is the answer to a sequence that ends there.
+    spaced = np.unique(np.linspace(1, length, min(PREFIXES, length)).round().astype(np.int64))
+    moments = [length] if per_reading else spaced.tolist()
+    held = hold_neurons(layer, only_call(calls), rest, moments) if can_hold(layer) else {}
+    plain, changed = [], []
+    for count in moments:
+        plain.append(finish(whole if count == length else compute_output(model, one.x[:, :count], gaps(count))))
+        dt = gaps(count)
+        many = dt.expand(len(rest), -1) if isinstance(dt, Tensor) and dt.ndim > 1 else dt
+        with answering(layer, held.get(count), rest):
+            changed.append(finish(compute_output(model, copies[:, :count], many)))
     if per_reading:
-        plain, changed = (part if part.ndim == 3 else part.unsqueeze(-1) for part in (plain, changed))
-        readings = np.arange(1, length + 1)
-        return Answers(readings, finish(plain)[0].double().numpy(), finish(changed).double().numpy())
-    # The answer after n readings is the answer to a sequence that ends there.
-    readings = np.unique(np.linspace(1, length, min(PREFIXES, length)).round().astype(np.int64))
-    parts = [run(int(count)) for count in readings[:-1]] + [(plain, changed)]
-    values = torch.cat([finish(part[0]) for part in parts])
-    ablated = torch.stack([finish(part[1]) for part in parts], 1)
-    return Answers(readings, values.double().numpy(), ablated.double().numpy())
-
-
-@contextmanager
-def _ablated(layer: nn.Module, means: Tensor) -> Iterator[None]:
-    """Hold neuron k of the k-th sequence of a batch at its mean wherever the layer's output or last state is read."""
-    units = torch.arange(len(means))
-    batch_first = bool(getattr(layer, "batch_first", False))
-
-    def hold(values: Tensor, batch: int) -> Tensor:
-        changed = values.clone()
-        view = changed.movedim(batch, 0)
-        view[units, ..., units] = means.to(values).reshape(-1, *[1] * (view.ndim - 2)).expand(view.shape[:-1])
-        return changed
-
-    def after(_: nn.Module, __: Any, answer: tuple[Tensor, Any]) -> tuple[Tensor, Any]:
-        output, state = answer
-        hidden = state[0] if isinstance(state, tuple) else state
-        if isinstance(hidden, Tensor) and hidden.ndim == 3:
-            hidden = torch.cat([hidden[:-1], hold(hidden[-1:], 1)])
-            state = (hidden, *state[1:]) if isinstance(state, tuple) else hidden
-        return hold(output, 0 if batch_first else 1), state
-
-    handle = layer.register_forward_hook(after)
-    try:
-        yield
-    finally:
-        handle.remove()
+        return Answers(np.arange(1, length + 1), plain[0][0].double().numpy(), changed[0].double().numpy())
+    return Answers(spaced, torch.cat(plain).double().numpy(), torch.stack(changed, 1).double().numpy())
 
 
 def order_by_similarity(states: Floats) -> list[int]:

@@ -22,6 +22,7 @@ class LayerCall:
 
     x: Tensor
     hx: Any
+    dt: Any = None
     output: Tensor | None = field(default=None)
 
 
@@ -54,7 +55,7 @@ def record_calls(layer: Layer, change: Callable[[Tensor], Tensor] | None = None)
         if isinstance(x, PackedSequence):
             raise ValueError("packed sequences cannot be looked into; pass a padded tensor")
         x = x if change is None else change(x)
-        calls.append(LayerCall(x, given[1] if len(given) > 1 else options.get("hx")))
+        calls.append(LayerCall(x, given[1] if len(given) > 1 else options.get("hx"), options.get("dt")))
         rest = {name: value for name, value in options.items() if name != "input"}
         return (x, *given[1:]), rest
 

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from lrcnet.errors import check_target, positive_size
+from lrcnet.interpret.ablation import can_hold
 from lrcnet.interpret.heat_map import LABELS
 from lrcnet.interpret.inside import Answers, Example, Floats, Score, answers, order_by_similarity, quantities, score
 from lrcnet.interpret.layer_calls import find_recurrent_layer
@@ -39,12 +40,16 @@ class View(NamedTuple):
         examples: the sequences.
         classes: names of the classes; empty if they have none, or the answers are no classes.
         name: name of the model on the page; "" for that of its recurrent layer.
+        outputs: names of answers that are no classes.
+        target: name of the true numbers, if the examples have some.
     """
 
     network: nn.Module
     examples: list[Example]
     classes: list[str]
     name: str = ""
+    outputs: tuple[str, ...] = ()
+    target: str = ""
 
 
 def page(
@@ -64,7 +69,7 @@ def page(
 
     Input traces, labels and answers stand above states, gates and time constants on one axis. A slider chooses the
     sequence, neurons can be sorted by time constant or similarity, and a click on a neuron shows the answers with that
-    neuron held at its mean.
+    neuron held at its resting value inside the recurrence.
 
     Args:
         model: a module with one recurrent layer, as for `trace`, called as model(x) or model(x, dt=dt), that gives one
@@ -99,7 +104,13 @@ def page(
 
 
 def collect(
-    views: Sequence[View], *, channels: Sequence[str] | None = None, sequences: int = SEQUENCES
+    views: Sequence[View],
+    *,
+    channels: Sequence[str] | None = None,
+    sequences: int = SEQUENCES,
+    names: Sequence[str] = (),
+    pictures: Sequence[str] = (),
+    unit: str = "reading",
 ) -> dict[str, Any]:
     """Measure one or two models on the same sequences and return what the page's program reads.
 
@@ -107,6 +118,9 @@ def collect(
         views: the models; the first one's sequences are shown.
         channels: names of the input channels.
         sequences: number of sequences to show.
+        names: name of each sequence; without them, its number.
+        pictures: for each sequence, the data URL of a strip of pictures along its time axis; empty for none.
+        unit: word for one reading.
     """
     examples = views[0].examples
     if not examples:
@@ -115,8 +129,15 @@ def collect(
     marks = ("", "") if len(views) == 1 else (" (A)", " (B)")
     return {
         "models": [_measure(view, chosen, mark) for view, mark in zip(views, marks, strict=False)],
-        "inputs": [_inputs(examples[i].x, channels) for i in chosen],
+        # Two models have one panel of inputs each if something before the recurrent layer makes them different.
+        "inputs": [
+            [_inputs(view.examples[i].x, channels) for i in chosen]
+            for view in (views if not torch.equal(views[-1].examples[0].x, examples[0].x) else views[:1])
+        ],
         "numbers": [i + 1 for i in chosen],
+        "names": [names[i] if names else f"number {i + 1}" for i in chosen],
+        "pictures": [pictures[i] for i in chosen] if pictures else [],
+        "unit": unit,
         "lengths": [examples[i].x.shape[1] for i in chosen],
         "ramp": palette.SEQUENTIAL_SAMPLES,
         "colours": palette.CLASSES,
@@ -150,9 +171,7 @@ def body(heading: str, data: dict[str, Any], header: str = "", more: str = "", f
         '<label>Sort neurons by <select id="order"><option value="number">number</option>'
         '<option value="time constant">time constant</option><option value="similarity">similarity</option></select>'
         "</label></div>"
-        '<p class="note">Point at a panel to read its values. Click a neuron to ablate it: the answers are then those '
-        "with this neuron held at its mean on its way to the read-out (the other neurons do not notice). Click it "
-        "again to undo.</p>"
+        f'<p class="note">Point at a panel to read its values. {_ablation_note(data["models"])}</p>'
         f'<div class="models models-{len(data["models"])}">{names}</div>{more}</main>'
         f"{footer}"
         f'<script type="application/json" id="data">{text}</script>'
@@ -163,6 +182,20 @@ def body(heading: str, data: dict[str, Any], header: str = "", more: str = "", f
 def asset(name: str) -> str:
     """Return the text of a style sheet or program of the page."""
     return resources.files("lrcnet.pages").joinpath(name).read_text(encoding="utf-8")
+
+
+def _ablation_note(models: Sequence[Mapping[str, Any]]) -> str:
+    if not any(part["answers"] for model in models for part in model["sequences"]):
+        return ""
+    where = (
+        "inside the recurrence, after every reading, so that the other neurons receive that value too"
+        if all(model["recurrent"] for model in models)
+        else "only where the read-out reads it, because a bidirectional layer cannot run reading by reading"
+    )
+    return (
+        "Click a neuron to ablate it: the answers are then those of the network with this neuron held at its resting "
+        f"value (its median over the sequences shown) {where}. Click it again to undo."
+    )
 
 
 def _verdict(column: dict[str, Any]) -> str:
@@ -223,16 +256,16 @@ def _measure(view: View, chosen: list[int], mark: str) -> dict[str, Any]:
     classifies = labelled or bool(view.classes)
     recorded = [quantities(network, examples[i]) for i in chosen]
     states = np.concatenate([one["state"] for one in recorded])
-    means = torch.from_numpy(states.mean(0))
+    rest = torch.from_numpy(np.median(states, 0))
     given: list[Answers | None] = [
-        None if layer is network else answers(network, examples[i], means, classes=classifies)
+        None if layer is network else answers(network, examples[i], rest, classes=classifies)
         for i in track(chosen, f"looking into {name}", unit="sequence")
     ]
     if given[0] is not None and not classifies and given[0].values.shape[1] > MOST_ANSWERS:
         given = [None] * len(given)
     count = given[0].values.shape[1] if given[0] is not None else 0
-    word = "class" if classifies else "output"
-    names = view.classes if len(view.classes) == count else [f"{word} {k + (not classifies)}" for k in range(count)]
+    word, named = ("class", view.classes) if classifies else ("output", list(view.outputs))
+    names = named if len(named) == count else [f"{word} {k + (not classifies)}" for k in range(count)]
     result = score(network, examples) if labelled and given[0] is not None else None
     ranges = {key: _range(key, np.concatenate([one[key] for one in recorded])) for key in recorded[0]}
     return {
@@ -240,6 +273,8 @@ def _measure(view: View, chosen: list[int], mark: str) -> dict[str, Any]:
         "units": states.shape[1],
         "classes": names,
         "probabilities": classifies,
+        "recurrent": can_hold(layer),
+        "target": view.target,
         "score": _score_text(result, names),
         "warning": _warning(result, names),
         "orders": _orders(recorded),
@@ -249,6 +284,7 @@ def _measure(view: View, chosen: list[int], mark: str) -> dict[str, Any]:
                 "panels": {key: _bytes(values, ranges[key]) for key, values in one.items()},
                 "answers": _answers(answer),
                 "truth": _truth(examples[i], answer),
+                "target": _target(examples[i], answer),
             }
             for i, one, answer in zip(chosen, recorded, given, strict=True)
         ],
@@ -310,10 +346,12 @@ def _answers(given: Answers | None) -> dict[str, Any] | None:
     if given is None:
         return None
     shown = _columns(len(given.readings), MOST_ABLATED)
+    # Four digits of the largest value are more than a picture can show; of ablated answers there are many.
+    digits = max(1, 4 - int(np.ceil(np.log10(max(float(np.abs(given.values).max()), 1e-12)))))
     return {
         "readings": given.readings[shown].tolist(),
-        "values": given.values[shown].round(4).tolist(),
-        "ablated": given.ablated[:, shown].round(3).tolist(),
+        "values": given.values[shown].round(digits).tolist(),
+        "ablated": given.ablated[:, shown].round(digits - 1).tolist(),
     }
 
 
@@ -323,6 +361,13 @@ def _truth(one: Example, given: Answers | None) -> list[int] | None:
     label = one.label.reshape(-1)
     shown = given.readings[_columns(len(given.readings), MOST_ABLATED)] - 1
     return [int(label[k if len(label) > 1 else 0]) for k in shown.tolist()]
+
+
+def _target(one: Example, given: Answers | None) -> list[float] | None:
+    if one.target is None or given is None:
+        return None
+    shown = given.readings[_columns(len(given.readings), MOST_ABLATED)] - 1
+    return [float(f"{number:.4g}") for number in one.target.double().numpy()[shown].tolist()]
 
 
 def _inputs(x: Tensor, channels: Sequence[str] | None) -> list[dict[str, Any]]:

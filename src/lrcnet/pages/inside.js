@@ -79,6 +79,15 @@ function drawInputs(parent, traces) {
   });
 }
 
+// A strip of pictures that were taken along the axis.
+function drawPictures(parent, url) {
+  if (!url) return;
+  const { plot } = makePanel(parent, "pictures", "Camera", 1), picture = element("img");
+  picture.src = url;
+  picture.alt = "Frames of the camera, evenly spaced over the sequence";
+  plot.append(picture);
+}
+
 // Edges of the stretches of the axis that belong to each answer.
 function stretches(readings, length) {
   return readings.map((reading, i) => [(i ? readings[i - 1] : 0) / length, reading / length]);
@@ -107,7 +116,8 @@ function drawLabels(parent, model, truth, readings, values, length) {
 
 function drawAnswers(parent, model, index, part, length) {
   const { readings, values } = part.answers, changed = ablated[index] === null ? null : part.answers.ablated[ablated[index]];
-  const numbers = [...values, ...(changed || [])].flat();
+  const target = part.target;
+  const numbers = [...values, ...(changed || []), ...(target || [])].flat();
   const low = model.probabilities ? 0 : Math.min(...numbers), high = model.probabilities ? 1 : Math.max(...numbers);
   const title = model.probabilities ? "Predicted probabilities" : "Answers";
   const { caption, plot } = makePanel(parent, "answers", changed ? `${title} without neuron ${ablated[index] + 1}` : title, 1);
@@ -118,6 +128,7 @@ function drawAnswers(parent, model, index, part, length) {
     values.some((row) => row[k] > 0.1 * most) || (changed && changed.some((row) => row[k] > 0.1 * most)))
     .sort((a, b) => mean[b] - mean[a]).slice(0, 8);
   const line = (rows, k) => rows.map((row, i) => [(readings[i] - 0.5) / length, 1 - (row[k] - low) / (high - low || 1)]);
+  if (target) drawLines(plot, [{ points: line(target.map((value) => [value]), 0), colour: "currentColor", className: "target" }]);
   drawLines(plot, shown.flatMap((k) => [
     ...(changed ? [{ points: line(values, k), colour: colourOf(k), className: "before" }] : []),
     { points: line(changed || values, k), colour: colourOf(k) },
@@ -125,6 +136,7 @@ function drawAnswers(parent, model, index, part, length) {
   addTick(plot, signed(high), 0);
   addTick(plot, signed(low), 1);
   caption.append(...shown.map((k) => key(colourOf(k), model.classes[k])));
+  if (target) caption.append(key("currentColor", model.target));
   if (!changed) return;
   const last = values.length - 1, k = model.probabilities ? bestClass(values[last]) : 0;
   caption.append(element("span", "", `dotted: with it; “${model.classes[k]}” at the end: ` +
@@ -187,7 +199,7 @@ function drawUnits(parent, model, index, quantity, panel, neurons, readout) {
 function drawAxis(parent, length) {
   const axis = element("div", "axis");
   for (const share of [0, 0.25, 0.5, 0.75, 1]) {
-    const mark = element("span", "", share ? String(Math.round(share * length)) : "reading 0");
+    const mark = element("span", "", share ? String(Math.round(share * length)) : `${data.unit} 0`);
     mark.style.left = `${100 * share}%`;
     axis.append(mark);
   }
@@ -199,7 +211,8 @@ function drawModel(parent, model, index) {
   const neurons = model.orders[order.value] || model.orders.number, readout = element("p", "readout soft");
   parent.replaceChildren();
   if (data.models.length > 1) parent.append(element("h2", "", model.name));
-  drawInputs(parent, data.inputs[number]);
+  drawPictures(parent, data.pictures[number]);
+  drawInputs(parent, data.inputs[Math.min(index, data.inputs.length - 1)][number]);
   if (part.answers) {
     const changed = ablated[index] === null ? part.answers.values : part.answers.ablated[ablated[index]];
     if (part.truth) drawLabels(parent, model, part.truth, part.answers.readings, changed, length);
@@ -214,7 +227,7 @@ function drawModel(parent, model, index) {
 
 function draw() {
   const number = Number(sequence.value);
-  find("sequence-name").textContent = `number ${data.numbers[number]}, ${data.lengths[number]} readings`;
+  find("sequence-name").textContent = `${data.names[number]}, ${data.lengths[number]} ${data.unit}s`;
   document.querySelectorAll(".model").forEach((parent, k) => drawModel(parent, data.models[k], k));
   find("inside").dataset.ready = "true";
   find("inside").dataset.ablated = ablated.map((k) => (k === null ? "" : k + 1)).join();

@@ -59,7 +59,8 @@ figure svg{min-width:30rem}
 @media print{
 @page{size:A4 landscape;margin:13mm}
 :root{color-scheme:light}
-body{font-size:9.5pt;line-height:1.4}
+html{font-size:9.5pt}
+body{font-size:1rem;line-height:1.4}
 header,main,footer{max-width:none;padding:0}
 nav{display:none}
 h2{break-after:avoid;margin-top:1.5rem}

@@ -7,7 +7,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from lrcnet.errors import one_of
-from lrcnet_paper.models.policy import CURVATURE_PER_OUTPUT, FEATURES, UNITS, read_out
+from lrcnet_paper.models.policy import CURVATURE_PER_OUTPUT, FEATURES, UNITS, Policy, read_out
 from lrcnet_paper.models.recurrent import recurrent_layer
 
 
@@ -29,6 +29,14 @@ class FeaturePolicy(nn.Module):
         width = UNITS[one_of("model", model, UNITS)] if units is None else units
         self.layer = recurrent_layer(model, FEATURES, solver=solver, units=width, **options)
         self.head = read_out(self.layer, width, FEATURES)
+
+    @classmethod
+    def of(cls, policy: Policy) -> FeaturePolicy:
+        """Return the recurrent part of a whole policy; it shares the policy's parameters."""
+        part = cls.__new__(cls)
+        nn.Module.__init__(part)
+        part.layer, part.head = policy.layer, policy.head
+        return part
 
     def forward(self, features: Tensor, dt: Tensor | None = None) -> Tensor:
         """Compute curvatures (batch, time), 1/m, from features (batch, time, 64)."""

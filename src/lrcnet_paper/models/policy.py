@@ -164,20 +164,24 @@ class Policy(nn.Module):
             state: state that an earlier call returned; None at the beginning of a drive.
             dt: time steps, as the layer takes them.
         """
-        if frames.ndim != 5:
-            raise ValueError(f"frames must have shape (batch, time, 48, 160, 3), but have {tuple(frames.shape)}")
-        normalised = normalise_frames(frames).flatten(0, 1)
-        if self._in_bfloat16:
-            with torch.autocast(frames.device.type, torch.bfloat16):
-                features = self.conv(normalised)
-        else:
-            features = self.conv(normalised)
-        features = features.view(*frames.shape[:2], FEATURES)
+        features = self.features(frames)
         # Autocast is for the convolutions, which take most of the time; eight bits are not enough to steer with.
         with torch.autocast(frames.device.type, enabled=False):
             output, state = self.layer(features.to(self.head.weight.dtype), state, dt=dt)
             curvature: Tensor = self.head(output).squeeze(-1) * CURVATURE_PER_OUTPUT
         return curvature, state
+
+    def features(self, frames: Tensor) -> Tensor:
+        """Compute what the convolutions see, (batch, time, 64), in frames (batch, time, 48, 160, 3)."""
+        if frames.ndim != 5:
+            raise ValueError(f"frames must have shape (batch, time, 48, 160, 3), but have {tuple(frames.shape)}")
+        normalised = normalise_frames(frames).flatten(0, 1)
+        if self._in_bfloat16:
+            with torch.autocast(frames.device.type, torch.bfloat16):
+                features: Tensor = self.conv(normalised)
+        else:
+            features = self.conv(normalised)
+        return features.view(*frames.shape[:2], FEATURES)
 
     def step(self, frames: Tensor, state: Any = None) -> tuple[Tensor, Any]:
         """Compute curvatures (batch,), 1/m, from frames (batch, 48, 160, 3) of one step, and the state afterwards."""

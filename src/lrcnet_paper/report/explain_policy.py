@@ -14,25 +14,33 @@ from lrcnet_paper.artefacts.attention import similarity as attention
 from lrcnet_paper.artefacts.attention.figures import draw_boxes, draw_grid, pack_map
 from lrcnet_paper.artefacts.policy_measurements import SEASONS
 from lrcnet_paper.results.provenance import Provenance, format_provenance
-from lrcnet_paper.road_seeds import EXAMPLE_ROAD
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from lrcnet_paper.interpret import WatchedDrive
     from lrcnet_paper.models.policy import Policy
+    from lrcnet_paper.report.policy_view import Drives
     from lrcnet_paper.training.trained_network import TrainedNetwork
 
-PAIRS = 100
+PAIRS = 48
 SECOND_METHOD = "integrated gradients"
 NEURONS = 10
-STEPS = 90
-ROADS = neuron_drives.RoadPlan(1, 400.0)
+ROADS = neuron_drives.RoadPlan(1, 300.0)
 """Shorter than the roads of the figures: the page is to be made within two minutes."""
 
 
-def sections(trained: TrainedNetwork, provenance: Provenance, data: str | None, samples: int | None) -> list[Section]:
-    """Return attention, its change under noise, activity on the road, correlation, and a trace of the units."""
+def sections(
+    trained: TrainedNetwork, provenance: Provenance, data: str | None, samples: int | None, shown: Drives
+) -> list[Section]:
+    """Return attention, its change under noise, activity on the road, correlation, and shares of neurons.
+
+    Args:
+        trained, provenance: the policy.
+        data: the folder of a recording to look at; None for our own world.
+        samples: number of frames per season; None for `PAIRS`.
+        shown: the sequences of the interactive part.
+    """
     from lrcnet_paper.models.policy import Policy
 
     policy, smoke = trained.network, trained.spec.budget == "smoke"
@@ -55,7 +63,7 @@ def sections(trained: TrainedNetwork, provenance: Provenance, data: str | None, 
         lambda: _noise(policy, name, provenance, views),
         drive,
         lambda: _correlations(driven, provenance),
-        lambda: _trace(policy, provenance, smoke),
+        lambda: _shares(policy, shown),
     ]
     return [part() for part in track(parts, "looking into the policy", unit="section")]
 
@@ -168,44 +176,19 @@ def _correlations(driven: Mapping[str, WatchedDrive], provenance: Provenance) ->
     return Section("correlation", "Which neurons follow the road", tables)
 
 
-def _trace(policy: Policy, provenance: Provenance, smoke: bool) -> Section:
-    """Trace the units over three seconds of the expert's view through a bend."""
-    import itertools
+def _shares(policy: Policy, shown: Drives) -> Section:
+    """Return the shares of the neurons in the curvature at the end of each drive of the expert."""
+    from lrcnet.interpret import rank, shares
+    from lrcnet_paper.models.feature_policy import FeaturePolicy
 
-    import torch
-
-    from lrcnet.interpret import heat_map, rank, shares, trace
-    from lrcnet_paper.driving import World, expert_drive
-
-    world = World([EXAMPLE_ROAD], season="summer", length=attention.EXAMPLE_LENGTH)
-    moments = itertools.islice(expert_drive(world, world.expert()), 8 if smoke else STEPS)
-    frames = torch.cat([moment.frames for moment in moments if moment.frames is not None]).unsqueeze(0)
-    # Shares average over samples, so each half of the drive is one sample, with the curvature after its last frame.
-    pieces = frames.view(2, -1, *frames.shape[2:])
-    parts = rank(shares(policy, pieces, lambda curvature: curvature[:, -1]).neurons)
-    figure = heat_map(
-        trace(policy, frames),
-        title="a moment" if smoke else "three seconds of the expert's view, summer",
-        note=format_provenance(provenance),
+    features = policy.features(shown.frames.flatten(0, 1).unsqueeze(1)).detach().view(*shown.frames.shape[:2], -1)
+    parts = rank(shares(FeaturePolicy.of(policy), features, lambda curvature: curvature[:, -1]).neurons)
+    table = Table(
+        "neurons",
+        "The neurons with the largest share in the steered curvature",
+        ("neuron", "share (%)"),
+        [(name, 100 * share) for name, share in parts[:NEURONS]],
+        "The share of a neuron is the part of the curvature, to first order, that would be lost if the neuron stayed "
+        f"at its mean; at the end of the {len(shown.names)} sequences above.",
     )
-    return Section(
-        "trace",
-        "What its units do over time",
-        [
-            Picture(
-                "units",
-                "States, gates and effective time constants of all units, frame by frame (1/30 s).",
-                "One panel per quantity, with neurons from top to bottom and time from left to right, coloured by "
-                "value.",
-                figure,
-            ),
-            Table(
-                "neurons",
-                "The neurons with the largest share in the steered curvature",
-                ("neuron", "share (%)"),
-                [(name, 100 * share) for name, share in parts[:NEURONS]],
-                "The share of a neuron is the part of the curvature, to first order, that would be lost if the neuron "
-                "stayed at its mean.",
-            ),
-        ],
-    )
+    return Section("shares", "Which neurons steer", [table])

@@ -27,28 +27,21 @@ class TrainedSubject(Subject):
         return inputs
 
     def write_page(self, path: str, data: str | None, samples: int | None, beside: Subject | None = None) -> None:
-        from lrcnet_paper.models.policy import Policy
         from lrcnet_paper.report.explain_page import explain, write_explanation
-        from lrcnet_paper.report.explain_sequence import SENSORS, view
 
         check_target(path)
-        networks = [self, *([] if beside is None else [beside])]
-        if len(networks) > 1 and not all(_compares(self, other) for other in networks):
+        if beside is not None and not _compares(self, beside):
             raise ValueError("two networks are compared on the sequences of one task; pass two runs of one task")
-        sections = explain(self.trained, data, samples)
-        if isinstance(self.network, Policy):
-            write_explanation(self.trained, sections, path)
-            return
-        views = [view(one.trained, data, samples) for one in networks if isinstance(one, TrainedSubject)]
-        write_explanation(self.trained, sections, path, views, SENSORS.get(self.trained.task.name, ()))
+        other = beside.trained if isinstance(beside, TrainedSubject) else None
+        write_explanation(self.trained, explain(self.trained, data, samples, other), path)
 
 
 def _compares(first: TrainedSubject, other: Subject) -> bool:
-    """Return whether two networks answer for the same sequences; policies are compared by `lrcnet drive`."""
+    """Return whether two networks answer for the same sequences."""
     if not isinstance(other, TrainedSubject):
         return False
     specs = [(one.trained.spec.task, one.trained.spec.variant) for one in (first, other)]
-    return specs[0] == specs[1] and specs[0][0] != "driving"
+    return specs[0] == specs[1]
 
 
 def read(path: Path) -> TrainedSubject | None:

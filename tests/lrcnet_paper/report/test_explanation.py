@@ -9,6 +9,7 @@ import torch
 from lrcnet.cli import main
 from lrcnet_paper.models import build
 from lrcnet_paper.models.policy import Policy
+from lrcnet_paper.report import policy_view
 from lrcnet_paper.results.provenance import format_provenance, provenance_of
 from lrcnet_paper.tasks import find
 from lrcnet_paper.tasks.task import Samples, Task
@@ -18,11 +19,11 @@ from lrcnet_paper.training.spec import RunSpec
 from lrcnet_paper.training.trained_network import load_trained
 
 
-def run_folder(place, task, variant, model, *, done=3, budget="smoke", options=None):
+def run_folder(place, task, variant, model, *, done=3, budget="smoke", options=None, seed=0):
     """Write the run folder of a tiny network, as training would."""
     schedule = find(task, variant).recipe.schedule
     spec = RunSpec(task, variant, model, budget=budget, schedule=schedule, options=options or {})
-    torch.manual_seed(0)
+    torch.manual_seed(seed)
     network = build(model, find(task, variant), **spec.options)
     place.mkdir()
     write_json(place / "config.json", {"run": spec.as_dict(), "resolved": {}})
@@ -78,7 +79,7 @@ def test_a_sequence_models_page_shows_its_test_sequences_on_one_axis(person_page
         *("state", "forget", "update", "elastance", "time_constant")
     ]
     assert model["sequences"][0]["truth"] == small_split.y[0].tolist()
-    assert data["inputs"][0][2]["name"] == "chest's tag"
+    assert data["inputs"][0][0][2]["name"] == "chest's tag"
 
 
 def test_two_runs_of_one_task_stand_side_by_side(tmp_path, small_split, monkeypatch, capsys):
@@ -98,10 +99,38 @@ def test_two_runs_of_one_task_stand_side_by_side(tmp_path, small_split, monkeypa
 
 def test_a_policys_page_has_every_section(policy_page):
     html = policy_page.read_text(encoding="utf-8")
-    for name in ("looks", "noise", "activity", "correlation", "trace"):
+    for name in ("looks", "noise", "activity", "correlation", "shares"):
         assert f'<section id="{name}">' in html
         assert f'href="#{name}"' in html
     assert "integrated gradients" in html
+
+
+def test_a_policys_page_shows_its_answers_to_the_experts_drives(policy_page):
+    html = policy_page.read_text(encoding="utf-8")
+    data = json.loads(re.search(r'id="data">(.*?)</script>', html).group(1))
+    assert data["names"] == ["summer, road 1", "winter, road 1"]
+    assert all(picture.startswith("data:image/webp;base64,") for picture in data["pictures"])
+    (model,) = data["models"]
+    assert (model["probabilities"], model["target"], model["units"]) == (False, "the expert's", 19)
+    for part, season in zip(model["sequences"], ("summer", "winter"), strict=True):
+        shown = policy_view.drives(None, smoke=True)
+        k = shown.names.index(f"{season}, road 1")
+        policy = load_trained(policy_page.parent / "run").network.eval()
+        with torch.no_grad():
+            curvature = policy(shown.frames[k : k + 1])[0]
+        answers = torch.tensor(part["answers"]["values"])[:, 0]
+        torch.testing.assert_close(answers, curvature, atol=1e-4, rtol=0)
+        torch.testing.assert_close(torch.tensor(part["target"]), shown.curvature[k].float(), atol=1e-4, rtol=0)
+    assert "inside the recurrence" in html
+
+
+def test_two_policies_stand_side_by_side_with_the_features_of_their_own_convolutions(tmp_path, policy_page):
+    other = run_folder(tmp_path / "lstm", "driving", "own-sample", "lstm", seed=1)
+    page = tmp_path / "page.html"
+    assert main(["explain", str(policy_page.parent / "run"), str(other), "--html", str(page)]) == 0
+    data = json.loads(re.search(r'id="data">(.*?)</script>', page.read_text(encoding="utf-8")).group(1))
+    assert [model["name"] for model in data["models"]] == ["LRCU-S (A)", "LSTM (B)"]
+    assert len(data["inputs"]) == 2
 
 
 @pytest.mark.parametrize("name", ["person_page", "policy_page"])
@@ -119,7 +148,7 @@ def test_every_picture_and_the_page_name_their_weights(name, request):
 @pytest.mark.parametrize("name", ["person_page", "policy_page"])
 def test_the_pages_load_nothing_from_elsewhere(name, request):
     html = request.getfixturevalue(name).read_text(encoding="utf-8")
-    assert html.count("<script") == (2 if name == "person_page" else 0), "the page's own data and program"
+    assert html.count("<script") == 2, "the page's own data and program"
     addresses = set(re.findall(r"https?://[^\s\"'<>)]+", html))
     assert addresses <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
     ids = re.findall(r'\bid="([^"]+)"', html)
