@@ -8,20 +8,18 @@ HELP = "look into a trained network: attention, activity and gates on a page; it
 EXAMPLE = "lrcnet explain runs/person_coarse_lrcu-s_seed0 --data data --html inside.html"
 GROUP, STATUS = "trained networks", "loading the network"
 DATA = "folder of the task's files, for its test split; for a driving policy, folder of a recording; for a fit, a table"
-SAMPLES = "number of test sequences, or of frames per season (default: 64 with --lipschitz, the task's own on a page)"
 INPUTS = "range of the layer's inputs without --data (default: -1 1); with --data it is the range of the data"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("the networks").add_argument
+    add = parser.add_argument_group("the networks and the data").add_argument
     add("checkpoint", metavar="CHECKPOINT", help="folder of a run or of `lrcnet fit`, or a .ckpt file of a run")
     add("beside", nargs="?", metavar="OTHER", help="a second one, to be shown beside the first on the same data")
+    add("--data", metavar="PATH", help=DATA)
+    add("--samples", type=int, metavar="N", help="sequences, or frames per season (default: 64; on a page the task's own)")
     add = parser.add_argument_group("what to make").add_argument
     add("--html", metavar="FILE", help="file for a page about the network's attention and its neurons")
     add("--lipschitz", action="store_true", help="Lipschitz constant: bounds and empirical value")
-    add = parser.add_argument_group("the data").add_argument
-    add("--data", metavar="PATH", help=DATA)
-    add("--samples", type=int, metavar="N", help=SAMPLES)
     add = parser.add_argument_group("with --lipschitz").add_argument
     add("--inputs", type=float, nargs=2, metavar=("LOW", "HIGH"), help=INPUTS)
     add("--dt", type=float, metavar="TIME", help="time for which one input is held (default: 1)")
@@ -40,11 +38,10 @@ def run(arguments: argparse.Namespace) -> int:
         from lrcnet.theory.sensitivity import sensitivity
 
         data = subject.layer_inputs(arguments.data, arguments.samples or 64) if arguments.data else None
-        dt = 1.0 if arguments.dt is None else arguments.dt
-        rows = sensitivity(subject.network, data, inputs=tuple(arguments.inputs or (-1.0, 1.0)), dt=dt)
-        width = max(len(name) for name, _ in rows)
+        inputs, dt = arguments.inputs or (-1.0, 1.0), 1.0 if arguments.dt is None else arguments.dt
+        rows = sensitivity(subject.network, data, inputs=tuple(inputs), dt=dt)
         for name, value in [("weights", subject.weights), *rows]:
-            print(f"{name:<{width}}  {value if isinstance(value, str) else f'{value:.6g}'}")
+            print(f"{name:<{max(len(row[0]) for row in rows)}}  {value if isinstance(value, str) else f'{value:.6g}'}")
     return 0
 
 
