@@ -16,7 +16,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("checkpoint", metavar="CHECKPOINT", help="folder of a run or of `lrcnet fit`, or a .ckpt file of a run")
     add("beside", nargs="?", metavar="OTHER", help="a second one, to be shown beside the first on the same data")
     add("--data", metavar="PATH", help=DATA)
-    add("--samples", type=int, metavar="N", help="sequences, or frames per season (default: 64; on a page the task's own)")
+    add("--samples", type=int, metavar="N", help="sequences, or frames a season (default: 64; on pages the task's own)")
     add = parser.add_argument_group("what to make").add_argument
     add("--html", metavar="FILE", help="file for a page about the network's attention and its neurons")
     add("--lipschitz", action="store_true", help="Lipschitz constant: bounds and empirical value")
