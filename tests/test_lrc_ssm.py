@@ -1,10 +1,13 @@
 """LrcSSM: padding, streaming, pooling, gradients, learning."""
 
+from pathlib import Path
+
 import pytest
 import torch
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 import lrcnet
+from lrcnet.export import generate_c
 
 
 def make(pooling: str | None = "mean", **options: object) -> lrcnet.LrcSSM:
@@ -65,3 +68,26 @@ def test_bad_sizes_get_a_sentence() -> None:
         lrcnet.LrcSSM(3, 2, blocks=0)
     with pytest.raises(TypeError, match="DiagonalLRC has no option elastence"):
         lrcnet.LrcSSM(3, 2, elastence="symmetric")
+
+
+def test_a_folder_gives_the_same_network(tmp_path: Path) -> None:
+    network, x = make("max", time_scale=30.0, synapses="per-channel"), torch.randn(2, 9, 3)
+    assert torch.equal(lrcnet.load(network.save(tmp_path / "model"))(x), network(x))
+
+
+def test_it_streams_and_its_c_source_is_that_of_the_network_inside() -> None:
+    network, x = make("mean"), torch.randn(1, 5, 3)
+    stream = lrcnet.Stream(network)
+    for t in range(5):
+        answer = stream(x[0, t], float(t))
+    torch.testing.assert_close(answer, network(x)[0].detach(), rtol=1e-4, atol=1e-5)
+    assert generate_c(network).source == generate_c(network.network).source
+
+
+def test_blocks_with_different_time_scales_are_not_written_in_c() -> None:
+    network = make(time_scale="auto")
+    network.network.layer.calibrate_time(torch.full((2, 3), 5.0))
+    assert generate_c(network).cost.exponentials > 0
+    network.network.layer.recurrences[1].calibrate_time(torch.full((2, 3), 7.0))
+    with pytest.raises(ValueError, match="must have one time scale"):
+        generate_c(network)

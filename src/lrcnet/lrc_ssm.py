@@ -5,6 +5,7 @@ Axes: B batch, T time, n inputs, H hidden features, N states of a block.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -15,6 +16,7 @@ from torch.nn.utils.rnn import PackedSequence
 from lrcnet.diagonal import DiagonalLRC
 from lrcnet.errors import positive_size
 from lrcnet.models import Classifier, Dt, Pooling, Tagger
+from lrcnet.saving import Saveable
 
 if TYPE_CHECKING:
     from lrcnet.options import DiagonalOptions
@@ -70,16 +72,17 @@ class LrcSSMBlock(nn.Module):
 class LrcSSMLayer(nn.Module):
     """An encoder and a stack of blocks, with a recurrent layer's interface: (output, state) = layer(x, state, dt=dt).
 
-    The state is (blocks, B, N). Readings come batch first.
+    The state is (blocks, B, N). Readings come batch first. All blocks share the options of time.
     """
 
-    batch_first = True
+    mode = "LrcSSM"
+    batch_first, bidirectional = True, False
 
     def __init__(
         self, input_size: int, hidden_size: int, states: int, blocks: int, dropout: float = 0.0, **options: Any
     ) -> None:
         super().__init__()
-        self.input_size, self.hidden_size = positive_size("input_size", input_size), hidden_size
+        self.input_size, self.hidden_size, self.states = positive_size("input_size", input_size), hidden_size, states
         self.encoder = nn.Linear(input_size, positive_size("hidden_size", hidden_size))
         self.blocks = nn.ModuleList(
             LrcSSMBlock(hidden_size, positive_size("states", states), dropout, **options)
@@ -102,8 +105,43 @@ class LrcSSMLayer(nn.Module):
             last.append(new)
         return features, torch.cat(last)
 
+    def calibrate_time(self, dt: Tensor | float) -> None:
+        """Set the time scale of every block to the median gap; see `ContinuousLayer.calibrate_time`."""
+        for recurrence in self.recurrences:
+            recurrence.calibrate_time(dt)
 
-class LrcSSM(nn.Module):
+    @property
+    def recurrences(self) -> list[DiagonalLRC]:
+        """The diagonal LRC of each block."""
+        return [block.recurrence for block in self.blocks if isinstance(block, LrcSSMBlock)]
+
+    @property
+    def cells(self) -> list[nn.Module]:
+        """The cell of each block."""
+        return [recurrence.cells[0] for recurrence in self.recurrences]
+
+    @property
+    def num_layers(self) -> int:
+        """The number of blocks."""
+        return len(self.blocks)
+
+    @property
+    def time_feature(self) -> bool:
+        """Whether the gap is an input of every block instead of the length of its step."""
+        return self.recurrences[0].time_feature
+
+    @property
+    def time_scale(self) -> float | str:
+        """The gap that counts as 1, or "auto" as long as it is not known."""
+        return self.recurrences[0].time_scale
+
+    @property
+    def time_unit(self) -> Tensor | None:
+        """The gap that counts as 1, as the blocks store it."""
+        return self.recurrences[0].time_unit
+
+
+class LrcSSM(Saveable, nn.Module):
     """Encoder, blocks of a diagonal LRC each, and a linear read-out, per reading or pooled.
 
     Args:
@@ -154,3 +192,8 @@ class LrcSSM(nn.Module):
     def step(self, x: Tensor, state: Any = None, dt: float | Tensor | None = None) -> tuple[Tensor, Any]:
         """Return the answer after one more reading x (B, n), and the new state; or both without B."""
         return self.network.step(x, state, dt)
+
+
+# help() and folders see the options of the recurrences one by one.
+_SHOWN = [own for own in inspect.signature(LrcSSM).parameters.values() if own.name != "options"]
+LrcSSM.__signature__ = inspect.Signature([*_SHOWN, *DiagonalLRC.options().values()])  # type: ignore[attr-defined]

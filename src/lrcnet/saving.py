@@ -178,7 +178,8 @@ def _check_description(model: nn.Module, description: Mapping[str, Any], state: 
 def _plain_arguments(bound: Mapping[str, Any]) -> dict[str, Any]:
     """Return bound arguments with **options merged and without modules, which are attributes of the model."""
     arguments = {name: value for name, value in bound.items() if not isinstance(value, nn.Module)}
-    return {**arguments, **arguments.pop("options", {})}
+    options = arguments.pop("options", {})
+    return {**arguments, **options}
 
 
 def _as_plain(what: str, value: Any) -> Any:

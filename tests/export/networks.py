@@ -8,6 +8,7 @@ import torch
 import lrcnet
 from lrcnet import wirings
 from lrcnet.cells.cfc_equation import ACTIVATIONS, MODES
+from lrcnet.export.forms import network_of
 from lrcnet.solvers import SOLVERS, DormandPrince
 
 FIXED_SOLVERS = [name for name, method in SOLVERS.items() if not isinstance(method, DormandPrince)]
@@ -40,6 +41,16 @@ def sparse() -> Any:
     return rnn
 
 
+def lrc_ssm(**options: Any) -> Any:
+    """Build an LrcSSM whose norms and maps are not those of initialisation."""
+    model = lrcnet.LrcSSM(CHANNELS, 2, hidden_size=8, states=UNITS, **options)
+    with torch.no_grad():
+        for block in model.network.layer.blocks:
+            for value in (block.norm.weight, block.norm.bias, block.skip):
+                value += 0.3 * torch.randn_like(value)
+    return model
+
+
 ODE_LAYERS = [name for name in lrcnet.LAYERS if hasattr(lrcnet.CELLS[name], "solvers")]
 QUICK: dict[str, Callable[[], Any]] = {
     **{name: lambda name=name: layer(name) for name in lrcnet.LAYERS},
@@ -50,6 +61,7 @@ QUICK: dict[str, Callable[[], Any]] = {
     "regressor": lambda: with_scaling(lrcnet.Regressor(layer("gru", time_feature=True), UNITS, 2)),
     "forecaster": lambda: with_scaling(lrcnet.Forecaster(layer("lrc", time_scale=30.0), UNITS, 2)),
     "calibrated": calibrated,
+    "lrc-ssm": lambda: lrc_ssm(pooling="mean", time_scale=30.0),
 }
 SLOW: dict[str, Callable[[], Any]] = {
     **{
@@ -72,6 +84,9 @@ SLOW: dict[str, Callable[[], Any]] = {
         lrcnet.LTC(CHANNELS, UNITS, time_feature=True), UNITS, 2, pooling="max", vocabulary=9, embedding=CHANNELS
     ),
     "diagonal-per-channel": lambda: layer("diagonal-lrc", synapses="per-channel", elastance="asymmetric"),
+    "lrc-ssm-per-reading": lambda: lrc_ssm(pooling=None, time_feature=True, blocks=3),
+    "lrc-ssm-per-channel": lambda: lrc_ssm(pooling="max", synapses="per-channel", elastance="asymmetric"),
+    "lrc-ssm-contraction": lambda: lrc_ssm(pooling="last", contraction=0.01, solver="exponential"),
     "diagonal-contraction": lambda: layer("diagonal-lrc", contraction=0.01),
     "asymmetric": lambda: layer("lrcu", elastance="asymmetric", output_map=True, bias=False),
     "softplus": lambda: layer("lrc", constraint="softplus", input_map=False, parametrisation="sigma-mu"),
@@ -93,4 +108,4 @@ ALL = {**QUICK, **SLOW}
 def build(name: str) -> Any:
     """Build a network by name, always the same one."""
     torch.manual_seed(sum(map(ord, name)))
-    return ALL[name]().eval()
+    return network_of(ALL[name]()).eval()

@@ -118,6 +118,34 @@ static num phi(num z) {
 static num power(num x) {
   return x > 0.0f ? 1.0f / EXP(-x) : EXP(x);
 }
+
+/* x times the normal distribution function, by polynomials fitted to it */
+static num gelu(num x) {
+  num size = x < 0.0f ? -x : x, t, tail;
+  if (size < 1.5f) {
+    t = x * x;
+    return x * (0.5f + x * (0.398942279f + t * (-0.0664903391f + t * (0.00997326192f + t * (-0.00118652687f
+        + t * (0.000114388827f + t * (-8.73097606e-6f + t * 4.13416316e-7f)))))));
+  }
+  t = 1.0f / (1.0f + 0.3f * size);
+  tail = EXP(-0.5f * size * size) * t * (0.119696263f + t * (0.119477341f + t * (0.10995984f + t * (0.0862219964f
+      + t * (0.0496923408f + t * (0.0597994536f + t * -0.0452168691f))))));
+  return x < 0.0f ? x * tail : x - x * tail;
+}
+
+/* sqrt(mean of squares + 1e-5) by Newton's rule; the loops run fewer than 70 times */
+static num deviation(const num *x, int n) {
+  num square = 0.0f, scale = 1.0f, root;
+  int i;
+  for (i = 0; i < n; i++) square += x[i] * x[i];
+  square = square / (num)n + 1e-5f;
+  if (!(square < 3e38f)) return square; /* infinite or NaN */
+  for (; square >= 4.0f; square *= 0.25f) scale *= 2.0f;
+  for (; square < 1.0f; square *= 4.0f) scale *= 0.5f;
+  root = 0.5f + 0.4f * square;
+  for (i = 0; i < 4; i++) root = 0.5f * (root + square / root);
+  return root * scale;
+}
 """
 
 _FLOAT_EXP = """\
@@ -219,6 +247,29 @@ static num phi(num z) {
 static num power(num x) {
   int64_t e = exponential(x > 0 ? -x : x);
   return x > 0 ? limited(((int64_t)1 << 46) / (e ? e : 1)) : (num)(e >> 14);
+}
+
+/* x times the normal distribution function; beyond 6 the tail is smaller than a number's last bit */
+static num gelu(num x) {
+  num size = x < 0 ? -x : x, t, tail;
+  if (size > 6 * ONE) return x < 0 ? 0 : x;
+  t = quotient(ONE, ONE + MUL(CONST(0.3), size));
+  tail = MUL(t, CONST(0.120327) + MUL(t, CONST(0.111159) + MUL(t, CONST(0.154106) + MUL(t, -CONST(0.0348859)
+      + MUL(t, CONST(0.231452) - MUL(t, CONST(0.0821583)))))));
+  tail = (num)(((int64_t)tail * exponential(-(MUL(size, size) / 2))) >> 30);
+  return x < 0 ? MUL(x, tail) : x - MUL(x, tail);
+}
+
+/* sqrt(mean of squares + 1e-5); the mean has 32 fractional bits, its root 16 */
+static num deviation(const num *x, int n) {
+  int64_t square = 42950, root = 0, bit;
+  int i;
+  for (i = 0; i < n; i++) square += (int64_t)x[i] * x[i] / n;
+  for (bit = (int64_t)1 << 31; bit; bit >>= 1) {
+    int64_t next = root + bit;
+    if (next <= INT32_MAX && next * next <= square) root = next;
+  }
+  return (num)root;
 }
 """
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lrcnet.errors import one_of
+from lrcnet.export.c_blocks import blocks_code
 from lrcnet.export.c_cells import KINDS, cell_code, count_terms, widest_rows
 from lrcnet.export.c_numbers import ARITHMETICS
 from lrcnet.export.c_solvers import solver_code
@@ -48,8 +49,8 @@ def generate_c(
     """Return the C99 source of a network.
 
     Args:
-        model: a layer that looks back only, a Classifier, Regressor, Tagger or Forecaster around one, or a fitted
-            estimator (see `export_onnx`).
+        model: a layer that looks back only, a Classifier, Regressor, Tagger or Forecaster around one, an LrcSSM, or a
+            fitted estimator (see `export_onnx`).
         name: the prefix of every public name, a C identifier.
         arithmetic: "float32", or "int16" for 16-bit weights and integer arithmetic between the readings and the answer.
         own_exp: whether the source brings its own exponential, so that it needs no library at all.
@@ -73,6 +74,7 @@ def generate_c(
         _sizes(network),
         numbers.preamble,
         cell_code(network),
+        blocks_code(network),
         solver_code(network.switches, numbers.literal) if kind.is_ode else "",
         tables_code(network, numbers),
         step_code(network, numbers),

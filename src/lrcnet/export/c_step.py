@@ -1,7 +1,10 @@
 """The public functions of generated C: reset and step, the header that declares them, and the self-test."""
 
+from dataclasses import replace
+
 import numpy as np
 
+from lrcnet.export.c_blocks import block_step_lines
 from lrcnet.export.c_cells import KINDS, has_memory
 from lrcnet.export.c_numbers import Arithmetic, float_literal
 from lrcnet.export.c_tables import float_array, head_code, int_array
@@ -62,23 +65,32 @@ def _name_lines(names: Names) -> list[str]:
 
 def step_code(network: NetworkData, numbers: Arithmetic) -> str:
     """Return the definitions of reset and step."""
-    widest = max(network.cells[0].inputs, network.cells[0].units)
+    first = network.cells[0]
+    arrays = f"values[{max(first.inputs, first.units)}]"
+    if network.encoder:
+        arrays = f"reading[{network.encoder.inputs}], inner[COLUMNS], values[MOTORS]"
     memory = ["    mix(&memories[l], values, state->h[l], state->c[l]);"] if network.cells[0].memory else []
+    if network.encoder:
+        loop = block_step_lines(network, _last_argument(network))
+    else:
+        loop = [
+            "  for (l = 0; l < LAYERS; l++) {",
+            *memory,
+            "    terms(&cells[l], values, t);",
+            f"    advance(&cells[l], t, state->h[l], {_last_argument(network)});",
+            f"    for (i = 0; i < MOTORS; i++) values[i] = {_output_of_a_cell(network)};",
+            "  }",
+        ]
     lines = [
         f"void {network.name}_reset({network.name}_state *state) {{",
         f"  static const {network.name}_state start = {{0}};",
         "  *state = start;",
         "}\n",
         f"{_signature(network)} {{",
-        f"  num values[{widest}], t[TERMS];",
+        f"  num {arrays}, t[TERMS];",
         *_time_lines(network),
         *_input_lines(network),
-        "  for (l = 0; l < LAYERS; l++) {",
-        *memory,
-        "    terms(&cells[l], values, t);",
-        f"    advance(&cells[l], t, state->h[l], {_last_argument(network)});",
-        f"    for (i = 0; i < MOTORS; i++) values[i] = {_output_of_a_cell(network)};",
-        "  }",
+        *loop,
         *_pooling_lines(network),
         *_answer_lines(network),
         "}\n",
@@ -111,6 +123,14 @@ def _last_argument(network: NetworkData) -> str:
 
 
 def _input_lines(network: NetworkData) -> list[str]:
+    """Return the code that scales a reading, or looks up a token, for the first cell or for the encoder."""
+    if network.encoder:  # its blocks take the gap
+        lines = _value_lines(replace(network, encoder=None, time_feature=False))
+        return [line.replace("values[", "reading[") for line in lines]
+    return _value_lines(network)
+
+
+def _value_lines(network: NetworkData) -> list[str]:
     if network.embedding is not None:
         return _token_lines(network)
     value = "x[i]"

@@ -29,9 +29,9 @@ def present_entries(cell: CellData, group: str) -> np.ndarray:
 
 
 def tables_code(network: NetworkData, numbers: Arithmetic) -> str:
-    """Return the arrays of all cells, the table `cells`, and that of their memories if they have some."""
+    """Return the arrays of all cells, the table `cells`, and those of their memories and blocks if they have some."""
     parts: list[str] = []
-    cells, memories = [], []
+    cells, memories, blocks = [], [], []
     for index, cell in enumerate(network.cells):
         prefix = f"l{index}"
         if cell.parts:
@@ -45,9 +45,16 @@ def tables_code(network: NetworkData, numbers: Arithmetic) -> str:
             cells.append(_members_code(cell, prefix, numbers, parts))
         if cell.memory:
             memories.append(_members_code(cell.memory, f"{prefix}_memory", numbers, parts))
+        if cell.block:
+            blocks.append(_members_code(cell.block, f"{prefix}_block", numbers, parts))
     tables = [_table_code("cell", "cells", cells)]
     if memories:
         tables.append(_table_code("mixed", "memories", memories))
+    if blocks:
+        tables.append(_table_code("block", "blocks", blocks))
+    if network.encoder:
+        encoder = _members_code(network.encoder, "encoder", numbers, parts)
+        tables.append(f"static const linear encoder = {encoder};\n")
     return "".join([*parts, *tables])
 
 

@@ -44,6 +44,13 @@ def count(network: NetworkData, numbers: Arithmetic) -> Cost:
         own = _count_cell(piece, own_kind, times, numbers.bytes_per_weight)
         weights, products, exponentials = (a + b for a, b in zip((weights, products, exponentials), own, strict=True))
         products += times * piece.units * (2 * terms_per_unit(network) + 4)
+    around = [cell.block for cell in network.cells if cell.block] + ([network.encoder] if network.encoder else [])
+    for piece in around:  # a norm, a GELU and a gate per feature; the encoder has none of them
+        size = sum(matrix.size for matrix in piece.matrices.values())
+        vectors = sum(vector.size for vector in piece.vectors.values())
+        weights += (size + vectors) * numbers.bytes_per_weight
+        products += size + vectors + (0 if piece is network.encoder else 16 * piece.units)
+        exponentials += 0 if piece is network.encoder else 2 * piece.units
     if network.embedding is not None:
         weights += network.embedding.size * numbers.bytes_per_weight
     if network.head is not None:

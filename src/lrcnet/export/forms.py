@@ -14,22 +14,25 @@ from torch import Tensor, nn
 
 from lrcnet.cells.base import ODECell
 from lrcnet.export.scanned import ScannedLayer
+from lrcnet.lrc_ssm import LrcSSM, LrcSSMLayer
 from lrcnet.mixed_memory import MixedMemory
 from lrcnet.models import Classifier, PooledState, SequenceModel
 from lrcnet.recurrent_layer import RecurrentLayer
 from lrcnet.solvers import SOLVERS, DormandPrince
 from lrcnet.torch_layers import GRU, LSTM
 
-Layer = RecurrentLayer | LSTM | GRU | MixedMemory
-LAYER_TYPES = (RecurrentLayer, LSTM, GRU, MixedMemory)
+Layer = RecurrentLayer | LSTM | GRU | MixedMemory | LrcSSMLayer
+LAYER_TYPES = (RecurrentLayer, LSTM, GRU, MixedMemory, LrcSSMLayer)
 
 
 def network_of(model: Any) -> nn.Module:
-    """Return the network of a fitted estimator (`lrcnet.estimators`); any other model as it is.
+    """Return the network of a fitted estimator (`lrcnet.estimators`) or of an LrcSSM; any other model as it is.
 
     Raises:
         ValueError: for an estimator that is not fitted.
     """
+    if isinstance(model, LrcSSM):
+        return model.network
     if isinstance(model, nn.Module) or not hasattr(model, "fit"):
         return model  # type: ignore[no-any-return]
     # aeon's class keeps its fitted estimator in the attribute that its conventions name.
@@ -52,8 +55,8 @@ def find_layer(model: object) -> Layer:
     layer = model.layer if isinstance(model, SequenceModel) else model
     if not isinstance(layer, LAYER_TYPES):
         raise TypeError(
-            "an exporter takes a layer of lrcnet, or a Classifier, Regressor, Tagger or Forecaster around one, but was "
-            f"given a {type(model).__name__}; for another model, call torch.onnx.export itself"
+            "an exporter takes a layer of lrcnet, a Classifier, Regressor, Tagger or Forecaster around one, or an "
+            f"LrcSSM, but was given a {type(model).__name__}; for another model, call torch.onnx.export itself"
         )
     for cell in getattr(layer, "cells", ()):
         if isinstance(cell, ODECell) and isinstance(SOLVERS[cell.solver], DormandPrince):
@@ -152,7 +155,8 @@ def first_states(model: nn.Module, batch: int) -> dict[str, Tensor]:
     """Return the states that a stream starts with, by name."""
     layer = find_layer(model)
     like = next(layer.parameters())
-    size = (layer.num_layers, batch, layer.hidden_size)
+    units = layer.states if isinstance(layer, LrcSSMLayer) else layer.hidden_size
+    size = (layer.num_layers, batch, units)
     names = ("h", "c") if isinstance(layer, LSTM | MixedMemory) else ("h",)
     states = {name: like.new_zeros(size).detach() for name in names}
     if isinstance(model, Classifier) and model.pooling != "last":

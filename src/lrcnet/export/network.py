@@ -19,6 +19,7 @@ from lrcnet.cells.liquid import LiquidCell
 from lrcnet.circuit import LETTERS
 from lrcnet.continuous_layer import ContinuousLayer
 from lrcnet.export.forms import Layer, find_layer, takes_dt, time_unit_of
+from lrcnet.lrc_ssm import LrcSSMBlock, LrcSSMLayer
 from lrcnet.mixed_memory import MixedMemory
 from lrcnet.models import Classifier, Forecaster, SequenceModel
 from lrcnet.torch_layers import GRU, LSTM
@@ -38,6 +39,7 @@ class CellData:
             its zeros, such as the letters of a synapse, start with the same word: "in", "rec".
         parts: the parts of a CfC cell, each driven by the one before; the cell itself has no weights then.
         memory: the LSTM of a mixed memory, whose step comes before the cell's.
+        block: the layers around the cell of an LrcSSM.
     """
 
     inputs: int
@@ -47,6 +49,7 @@ class CellData:
     matrices: dict[str, Array]
     parts: tuple["CellData", ...] = ()
     memory: "CellData | None" = None
+    block: "CellData | None" = None
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,7 @@ class NetworkData:
         target_mean, target_scale: the answer is mean + scale * read-out.
         pooling: "last", "mean" or "max".
         residual: whether the answer is a change of the reading's first channels.
+        encoder: the linear layer before the first cell of an LrcSSM, or None.
         embedding: what the first cell sees of each token (tokens, n), its input map included; None for numbers.
     """
 
@@ -88,6 +92,7 @@ class NetworkData:
     target_scale: Array | None = None
     pooling: str = "last"
     residual: bool = False
+    encoder: CellData | None = None
     embedding: Array | None = None
     name: str = field(default="net")
 
@@ -97,7 +102,7 @@ def collect(model: nn.Module, name: str = "net", timed: bool | None = None) -> N
     """Return the plain data of a network that steps through readings.
 
     Args:
-        model: a layer, or a Classifier, Regressor, Tagger or Forecaster.
+        model: a layer, or a Classifier, Regressor, Tagger or Forecaster; see `lrcnet.export.forms.network_of`.
         name: the name of the network.
         timed: whether dt is an argument; None means yes if the layer can use it. Without it every step is 1.
 
@@ -110,6 +115,10 @@ def collect(model: nn.Module, name: str = "net", timed: bool | None = None) -> N
     timed = takes_dt(layer) if timed is None else timed
     inner = layer.layer if isinstance(layer, MixedMemory) else layer
     kind, switches, cells = _collect_cells(inner)
+    encoder = None
+    if isinstance(layer, LrcSSMLayer):
+        cells, encoder = _with_blocks(cells, layer), _collect_affine(layer.encoder)
+        inner = layer.recurrences[0]
     if isinstance(layer, MixedMemory):
         cells = _with_memories(cells, layer)
     mean, scale, shift = _input_maps(model, layer, cells)
@@ -127,6 +136,7 @@ def collect(model: nn.Module, name: str = "net", timed: bool | None = None) -> N
         "input_mean": mean,
         "input_scale": scale,
         "input_shift": shift,
+        "encoder": encoder,
         "name": name,
     }
     if isinstance(model, SequenceModel):
@@ -226,6 +236,36 @@ def _with_memories(cells: list[CellData], layer: MixedMemory) -> list[CellData]:
         weights = {"in_w": _array(memory.weight_ih), "rec_w": _array(memory.weight_hh)}
         both.append(replace(cell, memory=CellData(cell.inputs, cell.units, cell.units, {"bias": bias}, weights)))
     return both
+
+
+def _with_blocks(cells: list[CellData], layer: LrcSSMLayer) -> list[CellData]:
+    """Return cells with the norm, the map of the states and the MLP of their blocks; outputs are features."""
+    if len({recurrence.time_scale for recurrence in layer.recurrences}) > 1:
+        raise ValueError(
+            "the blocks of an exported LrcSSM must have one time scale, but theirs differ; call calibrate_time of its "
+            "layer"
+        )
+    both = []
+    for cell, block in zip(cells, layer.blocks, strict=True):
+        assert isinstance(block, LrcSSMBlock)
+        mlp = block.mlp[2]
+        vectors = {
+            "norm_scale": block.norm.weight,
+            "norm_shift": block.norm.bias,
+            "read_bias": block.read.bias,
+            "skip": block.skip,
+            "mlp_bias": mlp.bias,
+        }
+        arrays = {name: _array(value) for name, value in vectors.items()}
+        matrices = {"read_w": _array(block.read.weight), "mlp_w": _array(mlp.weight)}
+        around = CellData(cell.units, layer.hidden_size, layer.hidden_size, arrays, matrices)
+        both.append(replace(cell, outputs=layer.hidden_size, block=around))
+    return both
+
+
+def _collect_affine(layer: nn.Linear) -> CellData:
+    weight = _array(layer.weight)
+    return CellData(weight.shape[1], len(weight), len(weight), {"bias": _array(layer.bias)}, {"in_w": weight})
 
 
 def _collect_linear(cell: Any) -> CellData:

@@ -195,12 +195,12 @@ def verdict(result: Fit) -> str:
         noise = float(np.hypot(own.error, one.error)) or 1e-12
         return sign * (own.measures[name] - one.measures[name]) / noise
 
+    if gain(trees) < -2:
+        return "Gradient boosting on summary features is clearly better: a recurrent network is not worth it here."
     if gain(plain) < 2:
         return (
             f"The network is not clearly better than the guess ({plain.name}): the data may not determine the target."
         )
-    if gain(trees) < -2:
-        return "Gradient boosting on summary features is clearly better: a recurrent network is not worth it here."
     if gain(trees) < 2:
         return "Gradient boosting on summary features does as well within the noise; it is quicker to train."
     if gain(lstm) < -2:
