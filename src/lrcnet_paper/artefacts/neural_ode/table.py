@@ -142,8 +142,21 @@ def _main_table(groups: Mapping[tuple[str, Row], Group]) -> Table:
         rows,
         "Each model is rolled out from the initial state by the solver of its training; beside it stands the error of "
         "the same network by the other solver. The paper does not state the elastance of its LRC: claims are about "
-        "LRC-S alone, against the Neural ODE by Dormand-Prince.",
+        f"LRC-S alone, against the Neural ODE by Dormand-Prince. {_count_lower_means(groups)}",
         row_headers=2,
+    )
+
+
+def _count_lower_means(groups: Mapping[tuple[str, Row], Group]) -> str:
+    """Say on how many systems the mean error of LRC-S is below that of each Neural ODE, whatever the intervals say."""
+    counts = []
+    for row in (ADAPTIVE, BY_EULER):
+        errors = [(_error(groups.get((s, LRC_S))), _error(groups.get((s, row)))) for s in SYSTEMS]
+        pairs = [(ours.mean, theirs.mean) for ours, theirs in errors if ours is not None and theirs is not None]
+        counts.append(f"{sum(ours < theirs for ours, theirs in pairs)} of {len(pairs)}")
+    return (
+        f"The mean error of LRC-S is the lower one on {counts[0]} systems against the Neural ODE by Dormand-Prince, and "
+        f"on {counts[1]} against the one that is trained and tested by Euler steps."
     )
 
 
