@@ -155,8 +155,8 @@ def _count_lower_means(groups: Mapping[tuple[str, Row], Group]) -> str:
         pairs = [(ours.mean, theirs.mean) for ours, theirs in errors if ours is not None and theirs is not None]
         counts.append(f"{sum(ours < theirs for ours, theirs in pairs)} of {len(pairs)}")
     return (
-        f"The mean error of LRC-S is the lower one on {counts[0]} systems against the Neural ODE by Dormand-Prince, and "
-        f"on {counts[1]} against the one that is trained and tested by Euler steps."
+        f"The mean error of LRC-S is the lower one on {counts[0]} systems against the Neural ODE by Dormand-Prince, "
+        f"and on {counts[1]} against the one that is trained and tested by Euler steps."
     )
 
 
