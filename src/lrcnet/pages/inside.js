@@ -5,7 +5,7 @@ const find = (id) => document.getElementById(id);
 const data = JSON.parse(find("data").textContent);
 const sequence = find("sequence"), order = find("order");
 const clamp = (value, low, high) => Math.max(low, Math.min(high, value));
-const signed = (value) => `${value < 0 ? "−" : ""}${Number(Math.abs(value).toPrecision(3))}`;
+const signed = (value, digits = 3) => `${value < 0 ? "−" : ""}${Number(Math.abs(value).toPrecision(digits))}`;
 const colourOf = (k) => data.colours[k % data.colours.length];
 const ablated = data.models.map(() => null);
 
@@ -133,8 +133,8 @@ function drawAnswers(parent, model, index, part, length) {
     ...(changed ? [{ points: line(values, k), colour: colourOf(k), className: "before" }] : []),
     { points: line(changed || values, k), colour: colourOf(k) },
   ]));
-  addTick(plot, signed(high), 0);
-  addTick(plot, signed(low), 1);
+  addTick(plot, signed(high, 2), 0);
+  addTick(plot, signed(low, 2), 1);
   caption.append(...shown.map((k) => key(colourOf(k), model.classes[k])));
   if (target) caption.append(key("currentColor", model.target));
   if (!changed) return;

@@ -39,6 +39,7 @@ td.number{white-space:nowrap}
 figure{margin:1.75rem 0;overflow-x:auto}
 figure svg{display:block;width:100%;height:auto}
 figcaption{margin-top:.5rem}
+.finding{font-weight:600;margin:.5rem 0}
 details{margin:1rem 0}
 summary{cursor:pointer}
 footer{padding-top:2rem;padding-bottom:3rem;font-size:.9rem}
@@ -55,6 +56,9 @@ td::before{content:attr(data-label);display:block;color:var(--soft);font-size:.8
 td.number{text-align:left;white-space:normal}
 td.empty{display:none}
 figure svg{min-width:30rem}
+figure.wide svg{min-width:44rem}
+figure.stacked>svg.panel{min-width:0;margin:.75rem auto}
+figure.stacked>svg:not(.panel){position:absolute;width:0;height:0;min-width:0;overflow:hidden}
 }
 @media print{
 @page{size:A4 landscape;margin:13mm}

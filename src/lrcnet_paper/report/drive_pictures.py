@@ -49,6 +49,11 @@ def sheets(frames: NDArray[np.uint8], largest: int = LARGEST) -> list[str]:
     return urls
 
 
+def strip(frames: NDArray[np.uint8]) -> str:
+    """Return frames (frame, row, column, 3) side by side as the data URL of one WebP image."""
+    return _data_url("webp", np.concatenate(list(frames), 1), quality=QUALITIES[0], method=4)
+
+
 def _grid(frames: NDArray[np.uint8]) -> NDArray[np.uint8]:
     rows = -(-len(frames) // COLUMNS)
     empty = np.zeros((rows * COLUMNS, *frames.shape[1:]), np.uint8)

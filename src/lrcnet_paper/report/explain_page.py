@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from html import escape
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -74,22 +75,33 @@ def explain(
     )
 
 
-def write_explanation(trained: TrainedNetwork, explanation: Explanation, path: str | os.PathLike[str]) -> Path:
+def write_explanation(
+    trained: TrainedNetwork,
+    explanation: Explanation,
+    path: str | os.PathLike[str],
+    beside: TrainedNetwork | None = None,
+) -> Path:
     """Write the page, which has nothing to load.
 
     Args:
         trained: the network.
         explanation: what was measured.
         path: the HTML file.
+        beside: the second network, if there is one.
     """
-    spec = trained.spec
-    title = f"Inside {spec.model} on {spec.task} ({spec.label()})"
-    weights = f'<p class="soft">Weights: {escape(format_provenance(provenance_of(trained)))}.</p>'
+    spec, networks = trained.spec, [trained, *([] if beside is None else [beside])]
+    title = f"Inside {' and '.join(one.spec.model for one in networks)} on {spec.task} ({spec.label()})"
+    files = "; ".join(format_provenance(provenance_of(one)) for one in networks)
+    weights = f'<p class="soft">Weights: {escape(files)}.</p>'
     links = contents([(section.name, section.title) for section in explanation.sections])
     text = "".join(section_html(section) for section in explanation.sections)
+    if beside is not None:
+        name = escape(explanation.inside["models"][0]["name"])
+        text = f'<p class="note">The sections below are about {name} alone.</p>{text}'
     footer = (
         "<footer><p class='soft'>Written by <code>lrcnet explain</code>; the network was trained by "
         f"<code>{escape(spec.command())}</code>.</p></footer>"
     )
     page = body(title, explanation.inside, header=weights + links, more=text, footer=footer)
-    return write_page(path, title, page, css=asset("inside.css"))
+    stacking = resources.files(__package__).joinpath("stacking.js").read_text(encoding="utf-8")
+    return write_page(path, title, f"{page}<script>{stacking}</script>", css=asset("inside.css"))

@@ -23,7 +23,7 @@ ROADS = ATTENTION_EXAMPLES[17:20]
 LENGTH = 120.0
 FIRST, FRAMES = 45, 120
 """First frame and number of frames of a sequence: four seconds, once the car is on its way."""
-PICTURES = 10
+PICTURES = 5
 CHANNELS = tuple(f"feature {k + 1}" for k in range(FEATURES))
 
 
@@ -96,7 +96,8 @@ def policy_view(trained: TrainedNetwork, shown: Drives) -> View:
 
 def strips(shown: Drives) -> list[str]:
     """Return a strip of evenly spaced frames of each sequence, as data URLs."""
-    from lrcnet_paper.report.drive_pictures import sheets
+    from lrcnet_paper.report.drive_pictures import strip
 
-    places = torch.linspace(0, shown.frames.shape[1] - 1, PICTURES).round().long()
-    return [sheets(frames[places].numpy())[0] for frames in shown.frames]
+    # Each picture was taken in the middle of the stretch that it covers.
+    places = ((torch.arange(PICTURES) + 0.5) * shown.frames.shape[1] / PICTURES).long()
+    return [strip(frames[places].numpy()) for frames in shown.frames]

@@ -6,7 +6,7 @@
 
   const stack = (figure) => {
     const svg = figure.querySelector("svg:not(.panel)");
-    const root = svg.querySelector(":scope > g");
+    const root = svg && svg.querySelector(":scope > g");
     const parts = root ? [...root.children].filter((part) => /-(axes|legend|text)_\d+$/.test(part.id)) : [];
     const panels = parts.filter((part) => /-axes_\d+$/.test(part.id));
     if (panels.length > MOST_PANELS) figure.classList.add("wide");

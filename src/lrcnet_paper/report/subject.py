@@ -33,7 +33,7 @@ class TrainedSubject(Subject):
         if beside is not None and not _compares(self, beside):
             raise ValueError("two networks are compared on the sequences of one task; pass two runs of one task")
         other = beside.trained if isinstance(beside, TrainedSubject) else None
-        write_explanation(self.trained, explain(self.trained, data, samples, other), path)
+        write_explanation(self.trained, explain(self.trained, data, samples, other), path, other)
 
 
 def _compares(first: TrainedSubject, other: Subject) -> bool:

@@ -90,10 +90,12 @@ def draw_roads(drives: Mapping[str, tuple[Mapping[str, Any], Provenance]], findi
     # Widen the shorter side, so that the panel of a nearly straight road is not too narrow to see.
     spare = max(0.0, 0.35 * (right - left) - (high - low)) / 2, max(0.0, 0.35 * (high - low) - (right - left)) / 2
     low, high, left, right = low - spare[0], high + spare[0], left - spare[1], right + spare[1]
-    panel_height = 1.25 * min((high - low) / (right - left), 1.6)
+    # Few models get wider panels, so that their headings do not run into each other.
+    panel_width = max(1.55, 4.6 / len(drives))
+    panel_height = (panel_width - 0.3) * min((high - low) / (right - left), 1.6)
     with palette.figure_style():
         figure = Figure(
-            figsize=(1.55 * len(drives) + 1.2, (panel_height + 0.35) * len(roles) + 1.3), layout="compressed"
+            figsize=(panel_width * len(drives) + 1.2, (panel_height + 0.35) * len(roles) + 1.3), layout="compressed"
         )
         grid = figure.subplots(len(roles), len(drives), sharex=True, sharey=True, squeeze=False)
         for column, (model, (drive, provenance)) in enumerate(drives.items()):
