@@ -19,11 +19,17 @@ def test_nothing_overflows_and_everything_can_be_seen(open_explanation, width):
     tab = open_explanation(width)
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
     hidden = tab.evaluate(
-        """() => [...document.querySelectorAll('table, figure svg')]
+        """() => [...document.querySelectorAll('table, figure:not(.stacked) svg')]
         .filter(e => { const b = e.getBoundingClientRect(); return b.width < 150 || b.height < 40 })
         .map(e => e.outerHTML.slice(0, 80))"""
     )
     assert not hidden
+    # Of a stacked figure the panels are seen; a colour bar is narrow and a legend low by nature.
+    largest = tab.evaluate(
+        """() => [...document.querySelectorAll('figure.stacked')].map(f => Math.max(
+        ...[...f.querySelectorAll('svg.panel')].map(e => Math.min(e.getBoundingClientRect().width / 150, e.getBoundingClientRect().height / 40))))"""
+    )
+    assert all(size >= 1 for size in largest)
 
 
 @pytest.fixture
@@ -106,3 +112,25 @@ def test_pictures_with_pixels_are_drawn(open_explanation):
     )
     assert broken[0] > 0
     assert broken[1] == 0
+
+
+def test_a_policy_is_looked_at_drive_by_drive_and_ablated(open_page, policy_page):  # noqa: F811
+    tab = open_page(policy_page, 1280)
+    tab.wait_for_selector("main[data-ready]")
+    assert tab.inner_text("#sequence-name") == "summer, road 1, 8 frames"
+    assert tab.evaluate("document.querySelector('.pictures img').naturalWidth") == 5 * 160
+    assert tab.locator(".answers path.target").count() == 1
+    steered = tab.locator(".answers path:not(.target)").first.get_attribute("d")
+    tab.locator("#sequence").fill("1")
+    assert tab.inner_text("#sequence-name") == "winter, road 1, 8 frames"
+    assert tab.locator(".answers path:not(.target)").first.get_attribute("d") != steered
+    tab.locator(".units .plot").first.click(position={"x": 50, "y": 5})
+    assert tab.inner_text(".answers b") == "Answers without neuron 1"
+    assert tab.locator(".answers path.before").count() == 1
+
+
+def test_the_figures_of_a_policy_stack_on_a_phone(open_page, policy_page):  # noqa: F811
+    tab = open_page(policy_page, 390)
+    assert tab.locator("#noise figure.stacked svg.panel").count() > 1
+    widths = tab.evaluate("[...document.querySelectorAll('svg.panel')].map(e => e.getBoundingClientRect().right)")
+    assert max(widths) <= 390
