@@ -15,6 +15,7 @@ from lrcnet.errors import DeadLayerWarning, InputRangeWarning
 from lrcnet.liquid import affine
 from lrcnet.sequence import Sequences
 from lrcnet.tracing import are_ordinary, dispatcher_needed
+from lrcnet.value_checks import refuse_freed
 
 # Beyond this |a y + b|, the slope of a synapse is below 0.14 % of its largest.
 SATURATED_BEYOND = 8.0
@@ -43,10 +44,7 @@ def check_memory(layer: nn.Module) -> None:
         ValueError: naming the first such parameter.
     """
     for name, parameter in layer.named_parameters():
-        if parameter.is_cpu and parameter.numel() and not parameter.untyped_storage().nbytes():
-            raise ValueError(
-                f"every parameter must have its numbers in memory, but {name} has no memory; was its storage freed?"
-            )
+        refuse_freed(name, parameter)
 
 
 def is_dead(circuit: Circuit, switches: Switches) -> bool:

@@ -139,6 +139,7 @@ class LiquidLayer(WiredLayer):
         super()._load_from_state_dict(state_dict, prefix, *rest)
 
     def _check_first_call(self, sequences: Sequences, states: Tensor) -> None:
+        super()._check_first_call(sequences, states)
         steps, batch, channels = sequences.x.shape
         enough = channels > 0 and steps * batch >= first_call.FEWEST_READINGS
         check_input = self.training and not self._input_checked and enough
@@ -146,7 +147,6 @@ class LiquidLayer(WiredLayer):
             return
         if not first_call.values_may_be_checked(sequences.x, states):
             return
-        first_call.check_memory(self)
         with torch.no_grad():
             if not self._parameters_checked:
                 self._parameters_checked = True

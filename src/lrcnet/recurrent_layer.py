@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
+from lrcnet import first_call
 from lrcnet.cells.base import Cell
 from lrcnet.cells.gated import no_time, with_time
 from lrcnet.errors import check_flag, check_placement, positive_size
@@ -51,6 +52,7 @@ class RecurrentLayer(Saveable, Unscriptable, nn.Module):
     """
 
     cell_type: ClassVar[type[Cell]]
+    _memory_checked: bool = False
     mode: str
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -210,7 +212,10 @@ class RecurrentLayer(Saveable, Unscriptable, nn.Module):
         return Sequences(with_time(sequences.x, column), 1.0, sequences.lengths)
 
     def _check_first_call(self, sequences: Sequences, states: Tensor) -> None:
-        """Look for silent faults before the first run; a hook for layers that know some. Never called by a compiler."""
+        """Look for silent faults before the first run; a hook for layers that know more. Never called by a compiler."""
+        if not self._memory_checked and first_call.values_may_be_checked(sequences.x, states):
+            self._memory_checked = True
+            first_call.check_memory(self)
 
     def run_stack(self, sequences: Sequences, scan: Callable[[int, Sequences], Tensor]) -> Tensor:
         """Run all layers and directions over time-major sequences and return the output (T, B, features).

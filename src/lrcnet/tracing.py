@@ -115,6 +115,15 @@ def resolve(tensor: Tensor) -> Tensor:
     return tensor.clone() if tensor._is_zerotensor() else tensor
 
 
+def is_freed(tensor: Tensor) -> bool:
+    """Return whether the storage of a tensor on the CPU was freed; zeros that torch has not written do not count."""
+    if not tensor.is_cpu or tensor.layout is not torch.strided or compiling() or transform_active():
+        return False
+    if not are_ordinary(tensor) or tensor.untyped_storage().nbytes():
+        return False
+    return tensor.numel() > 0 and not tensor._is_zerotensor()
+
+
 def values_are_readable(*tensors: Tensor) -> bool:
     """Return whether Python may look at numbers now: not while torch.compile, torch.export or torch.func trace."""
     if compiling() or transform_active():

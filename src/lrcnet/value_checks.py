@@ -1,14 +1,16 @@
-"""Checks of numbers in tensors: gaps that cannot be, and states that are not finite.
+"""Checks of tensors: gaps that cannot be, states that are not finite, memory that is gone, and changed saved tensors.
 
 Reading a number from a GPU waits until the GPU has computed it.
 """
 
 import warnings
+from collections.abc import Sequence
 
+import torch
 from torch import Tensor
 
 from lrcnet.errors import DivergenceWarning, describe_bad_dt, describe_divergence, find_bad_dt
-from lrcnet.tracing import values_are_readable
+from lrcnet.tracing import is_freed, values_are_readable
 
 
 def refuse_bad_gaps(dt: Tensor, *, check_sign: bool) -> None:
@@ -33,3 +35,30 @@ def warn_if_diverged(x: Tensor, start: Tensor, dt: float | Tensor, states: Tenso
     if all(bool(tensor.isfinite().all()) for tensor in given):
         t, sample, _ = (int(i) for i in (~states.isfinite()).nonzero()[0])
         warnings.warn(describe_divergence(t, sample), DivergenceWarning, stacklevel=2)
+
+
+def refuse_freed(name: str, tensor: Tensor) -> None:
+    """Raise a ValueError if the storage of a tensor was freed: torch's own operators would read it, and crash."""
+    if is_freed(tensor):
+        raise ValueError(f"{name} must have its numbers in memory, but has no memory; was its storage freed?")
+
+
+Form = tuple[torch.Size, torch.dtype] | None
+
+
+def forms_of(tensors: Sequence[Tensor | None]) -> tuple[Form, ...]:
+    """Return the shape and dtype of each tensor, for `refuse_changed`."""
+    return tuple(None if tensor is None else (tensor.shape, tensor.dtype) for tensor in tensors)
+
+
+def refuse_changed(saved: Sequence[Tensor | None], forms: Sequence[Form]) -> None:
+    """Raise a ValueError unless saved tensors came back from hooks in the shapes and dtypes that they had."""
+    for tensor, form in zip(saved, forms, strict=True):
+        if tensor is None or form is None:
+            continue
+        if (tensor.shape, tensor.dtype) != form:
+            raise ValueError(
+                f"a saved tensor must be {form[1]} of shape {tuple(form[0])}, as it was, but hooks returned "
+                f"{tensor.dtype} of shape {tuple(tensor.shape)}; return tensors as they were saved"
+            )
+        refuse_freed("a saved tensor", tensor)

@@ -146,7 +146,7 @@ def test_memory_that_is_not_plain_gives_the_same_gradients(units: int) -> None:
 def test_saved_tensors_of_another_dtype_are_named(units: int) -> None:
     layer = lrcnet.CfC(3, units)
     given = (torch.rand(6, 5, 3), torch.rand(1, 5, units), torch.rand(6, 5), torch.rand(6, 5, units))
-    with pytest.raises(ValueError, match=r"saved tensors must be torch.float32, .* but hooks returned torch.float16"):
+    with pytest.raises(ValueError, match=r"a saved tensor must be torch.float32 .* but hooks returned torch.float16"):
         gradients(layer, *given, unpack=torch.Tensor.half)
 
 

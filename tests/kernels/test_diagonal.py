@@ -125,9 +125,7 @@ def test_the_operator_refuses_tensors_that_do_not_fit() -> None:
     letters, rest = torch.zeros(11, 5), (1.0, True, "symmetric", "euler", 1, False)
     with pytest.raises(ValueError, match=r"letters must have shape \(11, 5\), but has \(10, 5\)"):
         scan(terms, h, None, letters[:10], *rest)
-    with pytest.raises(
-        ValueError, match=r"h must be float32 or float64 on the CPU, as terms is, but is torch\.float64"
-    ):
+    with pytest.raises(ValueError, match=r"h must be torch\.float32 on the CPU, as x is, but is torch\.float64"):
         scan(terms, h.double(), None, letters, *rest)
-    with pytest.raises(ValueError, match="terms must be float32 or float64"):
+    with pytest.raises(ValueError, match="the terms must have 3 dimensions and be float32 or float64"):
         scan(terms.half(), h.half(), None, letters.half(), *rest)

@@ -12,6 +12,7 @@ from lrcnet.cells.cfc_equation import Form
 from lrcnet.circuit import describe_mismatch
 from lrcnet.kernels import native
 from lrcnet.tracing import resolve
+from lrcnet.value_checks import refuse_freed
 
 # The widest vector of float32; every width has to be a multiple of it.
 _VECTOR = 16
@@ -117,10 +118,7 @@ def _in_memory(name: str, tensor: Tensor, like: Tensor) -> Tensor:
     if tensor.dtype is not like.dtype or tensor.device != like.device:
         raise ValueError(describe_mismatch(name, tensor, tuple(tensor.shape), like))
     tensor = resolve(tensor).contiguous()
-    if tensor.numel() and not tensor.data_ptr():
-        raise ValueError(
-            f"{name} must have its numbers in the CPU's memory, but has no memory; was a parameter's storage freed?"
-        )
+    refuse_freed(name, tensor)
     return tensor
 
 

@@ -14,6 +14,7 @@ from torch import Tensor
 from lrcnet.cells import cfc_kernel
 from lrcnet.cells.cfc_equation import Form, Weights, fold_activation, fold_time, next_state, scale
 from lrcnet.tracing import is_batch_of_gradients, transform_active
+from lrcnet.value_checks import forms_of, refuse_changed
 
 # Numbers per (steps, B, width) array of the backward pass: the arrays then stay in the cache between operations.
 _BLOCK = 1 << 17
@@ -70,18 +71,15 @@ class _Scan(torch.autograd.Function):
         shape = (batch, steps, m) if batch_major else (steps, batch, m)
         states = call.x.new_empty(shape).transpose(0, 1) if batch_major else call.x.new_empty(shape)
         ctx.form, ctx.inputs, ctx.layers = form, len(tensors), len(kept.sums)
-        ctx.save_for_backward(*tensors, kept.half_states, *kept.sums, *kept.activations)
+        saved = (*tensors, kept.half_states, *kept.sums, *kept.activations)
+        ctx.save_for_backward(*saved)
+        ctx.forms = forms_of(saved)
         return torch.mul(kept.half_states[1:], 2, out=states)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         saved, needs = ctx.saved_tensors, ctx.needs_input_grad[2:]
-        wrong = {str(v.dtype) for v in saved if v is not None and v.dtype is not grads[0].dtype}
-        if wrong:
-            raise ValueError(
-                f"the saved tensors must be {grads[0].dtype}, as the gradient is, but hooks returned "
-                f"{', '.join(sorted(wrong))}; return them in the dtype that they had"
-            )
+        refuse_changed(saved, ctx.forms)
         tensors, half_states = saved[: ctx.inputs], saved[ctx.inputs]
         if torch.is_grad_enabled() or transform_active() or is_batch_of_gradients(grads[0]):
             return (None, None, *_differentiable_gradients(ctx.form, tensors, needs, grads[0]))

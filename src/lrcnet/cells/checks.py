@@ -7,7 +7,7 @@ import numpy as np
 from torch import Tensor
 
 from lrcnet.errors import describe_bad_dt, describe_kind
-from lrcnet.value_checks import refuse_bad_gaps
+from lrcnet.value_checks import refuse_bad_gaps, refuse_freed
 
 
 def describe_state(what: str, shape: tuple[int, ...], given: object) -> str:
@@ -17,7 +17,7 @@ def describe_state(what: str, shape: tuple[int, ...], given: object) -> str:
 
 
 def check_like(owner: str, what: str, given: Tensor, like: Tensor) -> None:
-    """Raise unless a tensor has the dtype and device that a module computes in."""
+    """Raise unless a tensor has the dtype and device that a module computes in, and its numbers in memory."""
     if given.dtype != like.dtype:
         raise ValueError(
             f"{owner} computes in {like.dtype}, but {what} is {given.dtype}; convert one of them, e.g. "
@@ -25,6 +25,7 @@ def check_like(owner: str, what: str, given: Tensor, like: Tensor) -> None:
         )
     if given.device != like.device:
         raise ValueError(f"{owner} is on {like.device}, but {what} is on {given.device}; move one of them")
+    refuse_freed(what, given)
 
 
 def read_number(given: object) -> float | None:

@@ -22,6 +22,7 @@ from lrcnet.tracing import (
     jit_tracing,
     transform_active,
 )
+from lrcnet.value_checks import forms_of, refuse_changed
 
 Step = Callable[[Tensor, Tensor, Tensor], Tensor]
 # x, h, weight_ih, weight_hh, bias
@@ -97,12 +98,16 @@ class _Scan(torch.autograd.Function):
             torch.lerp(before, c, z, out=after)
             before = after
         ctx.step = step
-        ctx.save_for_backward(x, h, weight_ih, weight_hh, bias, gates, candidate, states)
+        saved = (x, h, weight_ih, weight_hh, bias, gates, candidate, states)
+        ctx.save_for_backward(*saved)
+        ctx.forms = forms_of(saved)
         return states
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        inputs, kept, needs = ctx.saved_tensors[:5], ctx.saved_tensors[5:], ctx.needs_input_grad[2:]
+        saved, needs = ctx.saved_tensors, ctx.needs_input_grad[2:]
+        refuse_changed(saved, ctx.forms)
+        inputs, kept = saved[:5], saved[5:]
         if torch.is_grad_enabled() or transform_active() or is_batch_of_gradients(grads[0]):
             return (None, None, *_differentiable_gradients(ctx.step, inputs, needs, grads[0]))
         # A backward pass inside autocast would compute some of the products, but not all, in half precision.

@@ -12,6 +12,7 @@ from lrcnet.kernels import diagonal, native
 from lrcnet.kernels.operator_backend import OperatorBackend, limits_of_the_operator, slope_switches
 from lrcnet.kernels.problem import IS_DOUBLE, model_arguments, rewrite_model
 from lrcnet.tracing import dispatcher_needed, resolve
+from lrcnet.value_checks import refuse_freed
 
 # Looked up once: a step of one sample takes so little time that a global's attribute is seen in it.
 _empty_like = torch.empty_like
@@ -100,6 +101,7 @@ def _read_steps(dt: Tensor, x: Tensor, check: bool) -> tuple[int, int, float]:
     batch = x.shape[0]
     if dt.shape not in ((), (batch,)) or dt.dtype is not x.dtype or not dt.is_cpu:
         raise ValueError(describe_mismatch("dt", dt, (batch,) if dt.dim() else (), x))
+    refuse_freed("dt", dt)
     bad = find_bad_dt(dt, check)
     if bool(bad.any()):
         steps = dt.expand(batch)

@@ -18,8 +18,9 @@ from torch.nn import functional
 from lrcnet.circuit import Switches
 from lrcnet.kernels import native
 from lrcnet.kernels.operators import ONCE
-from lrcnet.kernels.problem import ELASTANCE_CODES, IS_DOUBLE, SOLVER_CODES
+from lrcnet.kernels.problem import ELASTANCE_CODES, IS_DOUBLE, SOLVER_CODES, check_optional, check_switches
 from lrcnet.tracing import resolve
+from lrcnet.value_checks import refuse_freed
 
 ROWS = ("a", "b", "g", "k", "o", "e_l", "k_eps", "g_in", "k_in", "g_l", "w_in")
 """The letters of a unit, in the order of the rows that the compiled library reads."""
@@ -63,9 +64,9 @@ def _scan(
     unfolds: int,
     batch_first: bool,
 ) -> Tensor:
+    call = _Call(terms, h, dt, letters, dt_value, Switches(True, elastance, solver, unfolds))
     states = _new_sequence(terms, h.shape[1], batch_first)
-    call = _Call(terms, h, dt, letters, dt_value)
-    call.run(states, mixed, elastance, solver, unfolds)
+    call.run(states, mixed)
     return states
 
 
@@ -90,13 +91,17 @@ def _scan_backward(
     batch_first: bool,
     want_dt: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    call = _Call(terms, h, dt, letters, dt_value)
+    switches = Switches(True, elastance, solver, unfolds)
+    call = _Call(terms, h, dt, letters, dt_value, switches, grad=grad, states=states)
     of_terms = _new_sequence(terms, terms.shape[2], batch_first)
     of_h = torch.zeros_like(call.h)
     of_dt = terms.new_zeros(terms.shape[:2] if want_dt else 0)
     parts = terms.new_zeros(call.tasks, *call.letters.shape)
-    given = _with_unit_stride(grad)
-    call.run(_with_unit_stride(states), mixed, elastance, solver, unfolds, (given, of_terms, of_h, of_dt, parts))
+    given, states = _with_unit_stride(grad), resolve(states)
+    # A hook on saved tensors may return equal numbers with other strides, even several at one address.
+    if not states.is_contiguous() and not states.transpose(0, 1).is_contiguous():
+        states = states.contiguous()
+    call.run(states, mixed, (given, of_terms, of_h, of_dt, parts))
     return of_terms, of_h, of_dt, parts.sum(0)[:, : h.shape[1]].contiguous()
 
 
@@ -151,20 +156,35 @@ def _with_unit_stride(values: Tensor) -> Tensor:
 class _Call:
     """The tensors of a call, checked and laid out as the compiled library reads them."""
 
-    def __init__(self, terms: Tensor, h: Tensor, dt: Tensor | None, letters: Tensor, dt_value: float) -> None:
+    def __init__(
+        self,
+        terms: Tensor,
+        h: Tensor,
+        dt: Tensor | None,
+        letters: Tensor,
+        dt_value: float,
+        switches: Switches,
+        **of_states: Tensor,
+    ) -> None:
+        check_switches(switches)
+        self.switches = switches
+        if terms.dim() != 3 or terms.dtype not in IS_DOUBLE or not terms.is_cpu:
+            raise ValueError(
+                "the terms must have 3 dimensions and be float32 or float64 on the CPU, but have shape "
+                f"{tuple(terms.shape)} and are {terms.dtype} on {terms.device}; convert the input and the network"
+            )
         steps, batch, both = terms.shape
-        shapes = {"terms": (steps, batch, 2 * h.shape[1]), "h": (batch, both // 2), "letters": (len(ROWS), both // 2)}
-        given = {"terms": terms, "h": h, "letters": letters}
-        if dt is not None:
-            shapes["dt"], given["dt"] = (steps, batch), dt
-        for name, tensor in given.items():
-            if tuple(tensor.shape) != shapes[name]:
-                raise ValueError(f"{name} must have shape {shapes[name]}, but has {tuple(tensor.shape)}")
-            if not tensor.is_cpu or tensor.dtype != terms.dtype or tensor.dtype not in IS_DOUBLE:
-                raise ValueError(
-                    f"{name} must be float32 or float64 on the CPU, as terms is, but is {tensor.dtype} on "
-                    f"{tensor.device}; convert one of them"
-                )
+        units = both // 2
+        # An odd number of terms has no two planes; the shape below is then one that the terms do not have.
+        check_optional("the terms", terms, (steps, batch, 2 * units), terms)
+        check_optional("h", h, (batch, units), terms)
+        check_optional("letters", letters, (len(ROWS), units), terms)
+        check_optional("dt", dt, (steps, batch), terms)
+        for name, tensor in of_states.items():
+            check_optional(name, tensor, (steps, batch, units), terms)
+        for name, given in {"the terms": terms, "h": h, "letters": letters, "dt": dt, **of_states}.items():
+            if given is not None:
+                refuse_freed(name, given)
         self.terms, self.h = _with_unit_stride(terms), resolve(h).contiguous()
         self.dt, self.dt_value = None if dt is None else resolve(dt), dt_value
         width = -(-h.shape[1] // _VECTOR) * _VECTOR
@@ -176,16 +196,13 @@ class _Call:
         self,
         states: Tensor,
         mixed: bool,
-        elastance: str,
-        solver: str,
-        unfolds: int,
         gradients: tuple[Tensor, Tensor, Tensor, Tensor, Tensor] | None = None,
     ) -> None:
         """Fill the states, or the gradients if there are any."""
-        (steps, batch, both), dt = self.terms.shape, self.dt
+        (steps, batch, both), dt, switches = self.terms.shape, self.dt, self.switches
         numbers = [
-            *(self.tasks, int(mixed), ELASTANCE_CODES[elastance], SOLVER_CODES[solver]),
-            *(steps, batch, both // 2, unfolds, self.letters.shape[1]),
+            *(self.tasks, int(mixed), ELASTANCE_CODES[switches.elastance], SOLVER_CODES[switches.solver]),
+            *(steps, batch, both // 2, switches.unfolds, self.letters.shape[1]),
             *(self.terms.data_ptr(), *self.terms.stride()[:2], self.h.data_ptr()),
             *((0, 0, 0) if dt is None else (dt.data_ptr(), *dt.stride())),
             *(self.dt_value, self.letters.data_ptr(), states.data_ptr(), *states.stride()[:2]),

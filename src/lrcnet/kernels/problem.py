@@ -13,6 +13,7 @@ from torch import Tensor
 
 from lrcnet.circuit import LETTERS, SLOPE, STEP_LETTERS, Circuit, Switches, check_letters, describe_mismatch
 from lrcnet.tracing import resolve
+from lrcnet.value_checks import refuse_freed
 
 FUSED_SOLVERS = ("euler", "hybrid", "exponential")
 IS_DOUBLE = {torch.float32: False, torch.float64: True}
@@ -139,8 +140,8 @@ class Arguments:
             x.data_ptr(),
             *self.strides(x),
             x.stride(2),
-            address(h0),
-            address(dt),
+            address("h0", h0),
+            address("dt", dt),
             *self.strides(dt),
             dt_value,
         )
@@ -243,9 +244,14 @@ def read_addresses(circuit, dtype, {", ".join(shapes.values())}):
     return codes, namespace["read_addresses"]
 
 
-def address(tensor: Tensor | None) -> int:
-    """Return where a tensor's memory starts; 0 for no tensor."""
-    return 0 if tensor is None else tensor.data_ptr()
+def address(name: str, tensor: Tensor | None) -> int:
+    """Return where a tensor's memory starts; 0 for no tensor, so that one whose storage was freed must not pass."""
+    if tensor is None:
+        return 0
+    at = tensor.data_ptr()
+    if not at:
+        refuse_freed(name, tensor)
+    return at
 
 
 def check_optional(name: str, tensor: Tensor | None, shape: tuple[int, ...], like: Tensor) -> None:
