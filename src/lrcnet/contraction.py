@@ -19,11 +19,13 @@ between -(1 - c d) and 1 - c d for 0 <= d <= 4/3, as c <= 0.05. The slope of a h
 E + (1 - E) / 2 + c d E with E = exp(-eps F d). Both are below 1 for every d > 0.
 """
 
+import math
+
 import torch
 from torch import Tensor
 
 from lrcnet.circuit import ELASTANCES
-from lrcnet.errors import one_of
+from lrcnet.errors import check_kind, check_number, one_of, positive_size
 
 FASTEST = 0.05
 """The largest c: the elastance of the narrowest symmetric form, k_eps = 1, then still reaches 8 c."""
@@ -76,9 +78,17 @@ def contraction_factor(c: float, dt: Tensor, solver: str = "euler", unfolds: int
     tensor([0.9950, 0.9900])
     """
     one_of("solver", solver, ("euler", "hybrid", "exponential"))
+    check_number("c", c, 0, math.nextafter(FASTEST, 1))
+    positive_size("unfolds", unfolds)
+    check_kind("dt", dt, Tensor, "a tensor of time steps")
+    if not dt.is_floating_point() or dt.is_sparse or dt.is_meta or not dt.numel():
+        raise ValueError(
+            f"dt must hold real numbers, at least one, but is {dt.dtype} of shape {tuple(dt.shape)} on {dt.device}; "
+            "pass such a tensor"
+        )
     d = dt / unfolds
     longest = LONGEST_EXPLICIT_STEP if solver == "euler" else float("inf")
-    if bool((d < 0).any()) or bool((d > longest).any()):
+    if not bool(((d >= 0) & (d <= longest)).all()):
         raise ValueError(
             f"dt must be from 0 to {longest * unfolds:g} for solver={solver!r} with {unfolds} unfoldings, but reaches "
             f"from {float(dt.min()):g} to {float(dt.max()):g}"

@@ -8,12 +8,14 @@ Axes: B series, T time (the longest series), n channels.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
 from torch import Tensor
+
+from lrcnet.errors import check_kind
 
 Floats: TypeAlias = "np.ndarray[Any, np.dtype[np.float64]]"
 Array: TypeAlias = "np.ndarray[Any, Any]"
@@ -59,6 +61,9 @@ def from_long(frame: Any, id: str, time: str, channels: Sequence[str], label: st
     >>> x.squeeze(-1).tolist(), dt.tolist(), lengths.tolist(), labels.tolist()
     ([[60.0, 60.0], [80.0, 0.0]], [[0.0, 0.5], [0.0, 0.0]], [2, 1], [0, 1])
     """
+    check_kind("channels", channels, (list, tuple), "a list of names of columns")
+    if not channels:
+        raise ValueError("channels must name at least one column, but is empty; list the columns of readings")
     for column in (id, time, *channels, *([] if label is None else [label])):
         column_of(frame, column)
     rows = group_rows(frame, id)
@@ -119,7 +124,10 @@ def column_of(frame: Any, name: str) -> Array:
     Raises:
         ValueError: if the table has no such column; the message lists its columns.
     """
+    if not hasattr(frame, "columns"):
+        check_kind("the table", frame, Mapping, "a DataFrame or a dictionary of columns")
     columns = [str(column) for column in getattr(frame, "columns", frame)]
+    check_kind("the name of a column", name, str, "a text")
     if name not in columns:
         listed = ", ".join(columns[:12]) + (" ..." if len(columns) > 12 else "")
         raise ValueError(f"the table must have the column {name!r}, but has {listed}; choose one of these")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable
+from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -98,6 +99,32 @@ def check_kind(what: str, given: object, kind: type | tuple[type, ...], name: st
     """Raise a TypeError unless an argument is of a type, which the message calls `name`."""
     if not isinstance(given, kind):
         raise TypeError(f"{what} must be {name}, but is {describe_kind(given)}; pass one")
+
+
+def check_number(what: str, given: object, least: float = -math.inf, below: float = math.inf) -> float:
+    """Return `given` as a float if it is a finite number from `least` to below `below`.
+
+    Raises:
+        ValueError: if it is not; the message names the limits.
+    """
+    number = float(given) if isinstance(given, Real) and not isinstance(given, bool) else math.nan
+    if not (least <= number < below and math.isfinite(number)):
+        limits = [f"at least {least:g}"] if least > -math.inf else []
+        limits += [f"below {below:g}"] if below < math.inf else []
+        allowed = " ".join(["a finite number", " and ".join(limits)]).strip()
+        raise ValueError(f"{what} must be {allowed}, but is {describe_kind(given)}; pass one")
+    return number
+
+
+def check_seed(what: str, given: object) -> int:
+    """Return a random seed if it is a whole number that NumPy takes, from 0 to 2**32 - 1.
+
+    Raises:
+        ValueError: if it is not.
+    """
+    if isinstance(given, bool) or not isinstance(given, Integral) or not 0 <= given < 2**32:
+        raise ValueError(f"{what} must be a whole number from 0 to 2**32 - 1, but is {describe_kind(given)}; pass one")
+    return int(given)
 
 
 def check_placement(device: object, dtype: object) -> None:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from lrcnet.data import Array, as_times
-from lrcnet.errors import DivergenceError, one_of, positive_size
+from lrcnet.errors import DivergenceError, check_number, check_seed, one_of, positive_size
 from lrcnet.neural_ode import LRCField, MLPField, NeuralODE
 from lrcnet.solvers import FieldSolverName
 from lrcnet.trajectories import Trajectories, Windows, cut_windows, read_trajectories
@@ -76,7 +76,8 @@ class LiquidODE:
         self.window = positive_size("window", window, least=2)
         self.iterations = positive_size("iterations", iterations)
         self.batch_size = positive_size("batch_size", batch_size)
-        self.learning_rate = learning_rate
+        self.learning_rate = check_number("learning_rate", learning_rate, 0)
+        check_seed("random_state", random_state)
         self.random_state = random_state
 
     def fit(self, times: Any, values: Any) -> Self:

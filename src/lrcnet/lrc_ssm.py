@@ -14,9 +14,10 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
 from lrcnet.diagonal import DiagonalLRC
-from lrcnet.errors import positive_size
+from lrcnet.errors import check_kind, positive_size
 from lrcnet.models import Classifier, Dt, Pooling, Tagger
 from lrcnet.saving import Saveable
+from lrcnet.sequence import check_dropout, check_features
 
 if TYPE_CHECKING:
     from lrcnet.options import DiagonalOptions
@@ -89,8 +90,21 @@ class LrcSSMLayer(nn.Module):
             for _ in range(positive_size("blocks", blocks))
         )
 
+    def _check(self, x: Any, state: Tensor | None) -> Any:
+        """Return x if it has the features of the encoder and a state has one part per block; raise otherwise."""
+        data = x.data if isinstance(x, PackedSequence) else x
+        check_kind("the input", data, Tensor, "a tensor or a PackedSequence")
+        check_features("LrcSSM", data, self.input_size, self.encoder.weight)
+        if state is not None:
+            check_kind("state", state, Tensor, "a tensor")
+            if not state.dim() or len(state) != len(self.blocks):
+                raise ValueError(
+                    f"the state must have {len(self.blocks)} parts, one per block, but has shape {tuple(state.shape)}"
+                )
+        return x
+
     def forward(self, x: Any, state: Tensor | None = None, *, dt: Dt = None) -> tuple[Any, Tensor]:
-        features, last = _map(self.encoder, x), []
+        features, last = _map(self.encoder, self._check(x, state)), []
         for i, block in enumerate(self.blocks):
             features, new = block(features, None if state is None else state[i : i + 1], dt=dt)
             last.append(new)
@@ -98,7 +112,7 @@ class LrcSSMLayer(nn.Module):
 
     def step(self, x: Tensor, state: Tensor | None = None, dt: float | Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Take one reading x (B, n) or (n,); return the features and the new state."""
-        features, last = self.encoder(x), []
+        features, last = self.encoder(self._check(x, state)), []
         for i, block in enumerate(self.blocks):
             assert isinstance(block, LrcSSMBlock)
             features, new = block.step(features, None if state is None else state[i : i + 1], dt)
@@ -172,6 +186,7 @@ class LrcSSM(Saveable, nn.Module):
         **options: Unpack[DiagonalOptions],
     ) -> None:
         super().__init__()
+        check_dropout(dropout, num_layers=2)
         layer = LrcSSMLayer(input_size, hidden_size, states, blocks, dropout, **options)
         self.network = (
             Tagger(layer, hidden_size, output_size)

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
-from lrcnet.errors import check_kind, one_of, positive_size
+from lrcnet.errors import check_flag, check_kind, one_of, positive_size
 from lrcnet.saving import Saveable
 from lrcnet.tracing import values_are_readable
 
@@ -120,7 +120,7 @@ class SequenceModel(Saveable, nn.Module):
             raise ValueError(f"{owner} expects a tensor {axes} or a PackedSequence, but x is {given}; reshape it")
         if not x.shape[1]:
             raise ValueError(f"{owner} needs at least one reading per sequence, but x has shape {tuple(x.shape)}")
-        return x if lengths is None else pack_padded_sequence(x, _check_lengths(lengths, x), True, False)
+        return x if lengths is None else pack_padded_sequence(x, check_lengths(lengths, x), True, False)
 
     def scale_inputs(self, x: Tensor) -> Tensor:
         """Scale readings (..., n); a hook for networks that embed tokens."""
@@ -263,6 +263,8 @@ class Classifier(SequenceModel):
         if self.pooling == "last":
             output, new = self._step_layer(x, state, dt)
             return self._read_out(output), new
+        if state is not None:
+            check_kind("state", state, PooledState, "the state of an earlier step")
         output, new = self._step_layer(x, None if state is None else state.layer, dt)
         pooled, count = output, output.new_ones(())
         if state is not None:
@@ -317,7 +319,7 @@ class Forecaster(Tagger):
 
     def __init__(self, layer: nn.Module, width: int, channels: int, *, residual: bool = True) -> None:
         super().__init__(layer, width, channels)
-        self.residual = bool(residual)
+        self.residual = check_flag("residual", residual)
 
     def forward(self, x: Tensor | PackedSequence, dt: Dt = None, lengths: Tensor | None = None) -> Any:
         """Return forecasts (B, T, channels) of the reading that follows each reading; packed if x is packed.
@@ -376,24 +378,6 @@ def _columns(dt: Tensor | float | None, steps: int) -> list[Any]:
             raise ValueError(f"there must be {steps} gaps per sequence, but there are {dt.shape[1]}; pass one per step")
         return list(dt.unbind(1))
     return [dt] * steps
-
-
-def _check_lengths(lengths: Tensor, x: Tensor) -> Tensor:
-    """Return lengths (B,) on the CPU, as torch's packing takes them."""
-    counts = torch.as_tensor(lengths).cpu()
-    if counts.shape != x.shape[:1] or counts.is_floating_point():
-        raise ValueError(
-            f"lengths must be {x.shape[0]} whole numbers, one per sequence, but have shape {tuple(counts.shape)} and "
-            f"type {counts.dtype}; pass the number of readings of each"
-        )
-    wrong = ((counts < 1) | (counts > x.shape[1])).nonzero()
-    if len(wrong):
-        place = int(wrong[0])
-        raise ValueError(
-            f"lengths must be from 1 to {x.shape[1]}, the padded length, but lengths[{place}] is {int(counts[place])}; "
-            "leave out empty sequences"
-        )
-    return counts
 
 
 def _unpack(answers: PackedSequence, steps: int) -> Tensor:

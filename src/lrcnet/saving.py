@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
+from lrcnet.errors import check_kind
 from lrcnet.version import __version__
 from lrcnet.wirings import Wiring
 
@@ -93,6 +94,9 @@ def save(model: object, directory: str | os.PathLike[str], extra: Mapping[str, A
       )
     )
     """
+    check_kind("directory", directory, (str, os.PathLike), "the path of a folder")
+    if extra is not None:
+        check_kind("extra", extra, Mapping, "a dictionary of plain data")
     save_safetensors = import_safetensors().save
     description = describe(model)
     assert isinstance(model, nn.Module)  # describe refuses anything else
@@ -106,7 +110,10 @@ def save(model: object, directory: str | os.PathLike[str], extra: Mapping[str, A
         "weights": {"file": WEIGHTS, "sha256": hashlib.sha256(weights).hexdigest()},
         "extra": dict(extra or {}),
     }
-    text = json.dumps(config, indent=2, allow_nan=False) + "\n"
+    try:
+        text = json.dumps(config, indent=2, allow_nan=False) + "\n"
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"extra must be data that JSON has, but is not ({error}); convert it") from error
     folder = Path(directory)
     folder.mkdir(parents=True, exist_ok=True)
     write_whole(folder / WEIGHTS, weights)

@@ -120,7 +120,7 @@ def read_input(
             f"{owner} expects an input of 3 dimensions {axes}, or 2 (time, input) for one sequence, but it has "
             f"{given.dim()}; reshape it"
         )
-    _check_features(owner, given, features, like)
+    check_features(owner, given, features, like)
     layout = Layout(batch_first, batched=given.dim() == 3, packed=None)
     x = given.unsqueeze(1) if not layout.batched else given.transpose(0, 1) if batch_first else given
     step = _read_dt(owner, dt, given.shape[:-1], like, negative)
@@ -135,7 +135,7 @@ def _read_packed(
 ) -> tuple[Sequences, Layout]:
     if given.data.dim() != 2:
         raise ValueError(f"{owner} expects packed readings of 2 dimensions, but they have {given.data.dim()}")
-    _check_features(owner, given.data, features, like)
+    check_features(owner, given.data, features, like)
     # Without its indices, a PackedSequence is unpacked in sorted order; the layer computes in that order.
     x, lengths = pad_packed_sequence(PackedSequence(given.data, given.batch_sizes))
     layout = Layout(batch_first, batched=True, packed=given)
@@ -172,10 +172,13 @@ def _read_packed(
     return Sequences(x, step, lengths), layout
 
 
-def _check_features(owner: str, x: Tensor, features: int, like: Tensor) -> None:
+def check_features(owner: str, x: Tensor, features: int, like: Tensor) -> None:
+    """Raise a ValueError unless an input (..., n) has as many features, and the dtype and device of a parameter."""
     check_like(owner, "the input", x, like)
     if x.is_sparse:
         raise ValueError(f"{owner} expects a dense input, but it is sparse; call to_dense() on it")
+    if not x.dim():
+        raise ValueError(f"{owner} expects {features} features in the last dimension of its input, but it has none")
     if x.shape[-1] != features:
         raise ValueError(
             f"{owner} expects {features} features in the last dimension of its input, but it has {x.shape[-1]} (shape "
@@ -235,6 +238,33 @@ def check_dropout(dropout: float, num_layers: int) -> float:
     if dropout and num_layers == 1:
         warnings.warn(f"dropout acts between layers, so dropout={dropout} does nothing with num_layers=1", stacklevel=4)
     return float(dropout)
+
+
+def check_lengths(lengths: Tensor, x: Tensor) -> Tensor:
+    """Return lengths (B,) on the CPU, as torch's packing takes them."""
+    try:
+        counts = torch.as_tensor(lengths)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TypeError(
+            f"lengths must be {x.shape[0]} whole numbers, one per sequence, but are {describe_kind(lengths)}; pass the "
+            "number of readings of each"
+        ) from error
+    if counts.is_meta or counts.is_sparse or counts.is_complex():
+        raise ValueError(f"lengths must be whole numbers, but are {counts.dtype} on {counts.device}; convert them")
+    counts = counts.cpu()
+    if counts.shape != x.shape[:1] or counts.is_floating_point():
+        raise ValueError(
+            f"lengths must be {x.shape[0]} whole numbers, one per sequence, but have shape {tuple(counts.shape)} and "
+            f"type {counts.dtype}; pass the number of readings of each"
+        )
+    wrong = ((counts < 1) | (counts > x.shape[1])).nonzero()
+    if len(wrong):
+        place = int(wrong[0])
+        raise ValueError(
+            f"lengths must be from 1 to {x.shape[1]}, the padded length, but lengths[{place}] is {int(counts[place])}; "
+            "leave out empty sequences"
+        )
+    return counts
 
 
 def as_sequence(

@@ -4,7 +4,7 @@ Axes: B streams, n input channels.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal
@@ -12,7 +12,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from lrcnet.errors import one_of
+from lrcnet.errors import check_kind, describe_kind, one_of
 from lrcnet.export.forms import (
     find_layer,
     first_states,
@@ -141,6 +141,11 @@ class Stream:
             ValueError: for a reading with a wrong number of channels or a missing value, and for time that runs
                 backwards; no stream has advanced then.
         """
+        check_kind("readings", readings, Mapping, "a dictionary from names to (reading, time)")
+        for name, given in readings.items():
+            check_kind(f"the entry of {name!r}", given, (tuple, list), "a pair (reading, time)")
+            if len(given) != 2:
+                raise ValueError(f"the entry of {name!r} must be (reading, time), but has {len(given)} parts")
         if len(readings) == 1:
             ((name, given),) = readings.items()
             return {name: self(*given, name)}
@@ -187,7 +192,14 @@ class Stream:
 
     def _prepare(self, name: Name, reading: Any, time: Time) -> tuple[Tensor, Moment, float, Place] | None:
         """Check a reading; return it with its time, its gap and its place, or None if it is dropped."""
-        x = torch.as_tensor(reading, dtype=self._like.dtype)
+        check_kind("the name of a stream", name, Hashable, "a text, a whole number or None")
+        try:
+            x = torch.as_tensor(reading, dtype=self._like.dtype)
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise TypeError(
+                f"a reading{_where(name)} must be a list of {self._size} numbers, but is {describe_kind(reading)}; "
+                "pass one value per channel"
+            ) from error
         if x.shape != (self._size,):
             raise ValueError(
                 f"a reading{_where(name)} must have {self._size} numbers, but has shape {tuple(x.shape)}; pass one "

@@ -8,7 +8,7 @@ from lrcnet.cells.gated import check_pair, no_time, reset_torch_rnn, with_time
 from lrcnet.errors import check_flag, check_placement, positive_size
 from lrcnet.saving import Saveable
 from lrcnet.sequence import Dt, as_sequence, cast_to, check_dropout, initial_state, read_input, under_autocast
-from lrcnet.tracing import Unscriptable
+from lrcnet.tracing import Unscriptable, resolve
 
 State = Tensor | tuple[Tensor, Tensor]
 
@@ -108,10 +108,12 @@ class _TimedLayer(Saveable, Unscriptable, nn.Module):
                 assert sequences.lengths is not None
                 input = input._replace(data=pack_padded_sequence(x, sequences.lengths.cpu()).data)
             else:
-                whole = layout.restore(x, None)
-                assert isinstance(whole, Tensor)
-                input = whole
-        output, last_state = super().forward(input, hx)
+                restored = layout.restore(x, None)
+                assert isinstance(restored, Tensor)
+                input = restored
+        # torch's kernels read the memory of zeros that have none.
+        whole = input._replace(data=resolve(input.data)) if isinstance(input, PackedSequence) else resolve(input)
+        output, last_state = super().forward(whole, _resolve_state(hx))
         return output, last_state
 
     def _state_parts(self, hx: State | None) -> dict[str, Tensor | None]:
@@ -142,6 +144,12 @@ class GRU(_TimedLayer, nn.GRU):  # type: ignore[misc]
 
     >>> output, h_n = lrcnet.GRU(3, 5)(torch.randn(7, 2, 3))
     """
+
+
+def _resolve_state(hx: State | None) -> State | None:
+    if hx is None or isinstance(hx, Tensor):
+        return None if hx is None else resolve(hx)
+    return resolve(hx[0]), resolve(hx[1])
 
 
 def _cast_state_to(hx: State | None, dtype: torch.dtype) -> State | None:

@@ -8,6 +8,7 @@ Axes: N times, B windows, d state dimensions.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ import torch
 from torch import Tensor
 
 from lrcnet.data import Array, Floats, as_times, increasing
+from lrcnet.errors import check_kind, describe_kind, positive_size
 
 
 @dataclass(frozen=True)
@@ -55,14 +57,20 @@ def read_trajectories(times: Any, values: Any) -> Trajectories:
         ValueError: for wrong shapes, infinite values, or times that repeat or run backwards.
     """
     if not isinstance(values, list | tuple):
-        whole = np.asarray(values, dtype=np.float64)
+        whole = _as_numbers("values", values)
         if whole.ndim not in (2, 3):
             raise ValueError(
                 f"values must be (times, state) or (trajectories, times, state), but have shape {whole.shape}; reshape "
                 "them"
             )
         values = [whole] if whole.ndim == 2 else list(whole)
-    parts = [np.asarray(one, dtype=np.float64) for one in values]
+    parts = [_as_numbers("values", one) for one in values]
+    try:
+        several = not isinstance(times, str | Mapping) and np.ndim(np.asarray(times, dtype=object)) > 0
+    except (TypeError, ValueError, RuntimeError):
+        several = False
+    if not several:
+        raise TypeError(f"times must be an array, or one per trajectory, but are {describe_kind(times)}; pass one")
     shared = len(times) == 0 or np.ndim(times[0]) == 0
     moments = [times] * len(parts) if shared else list(times)
     if not parts or len(moments) != len(parts):
@@ -70,9 +78,10 @@ def read_trajectories(times: Any, values: Any) -> Trajectories:
     read = []
     for i, (one, moment) in enumerate(zip(parts, moments, strict=True)):
         clock = as_times(np.asarray(moment), f"times of trajectory {i}")
-        if one.ndim != 2 or clock.shape != one.shape[:1] or one.shape[1] != parts[0].shape[1]:
+        if one.ndim != 2 or parts[0].ndim != 2 or clock.shape != one.shape[:1] or one.shape[1] != parts[0].shape[1]:
+            width = parts[0].shape[-1] if parts[0].ndim else "state"
             raise ValueError(
-                f"a trajectory must be (times, {parts[0].shape[-1]}) with as many times, but trajectory {i} has shape "
+                f"a trajectory must be (times, {width}) with as many times, but trajectory {i} has shape "
                 f"{one.shape} and times {clock.shape}; make them alike"
             )
         if np.isinf(one).any():
@@ -80,6 +89,13 @@ def read_trajectories(times: Any, values: Any) -> Trajectories:
         increasing(clock, np.arange(len(clock)), f"times of trajectory {i}")
         read.append(clock)
     return Trajectories(read, parts)
+
+
+def _as_numbers(what: str, given: Any) -> Floats:
+    try:
+        return np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TypeError(f"{what} must be arrays of numbers, but are {describe_kind(given)}; convert them") from error
 
 
 def cut_windows(data: Trajectories, length: int) -> Windows:
@@ -90,6 +106,8 @@ def cut_windows(data: Trajectories, length: int) -> Windows:
     Raises:
         ValueError: if no trajectory has a complete reading with another one after it.
     """
+    check_kind("data", data, Trajectories, "the answer of read_trajectories")
+    positive_size("length", length, least=2)
     times, values = [], []
     for clock, states in zip(data.times, data.values, strict=True):
         complete = np.flatnonzero(~np.isnan(states).any(1))

@@ -17,6 +17,8 @@ from lrcnet_paper.interpret.neurons import correlation
 from lrcnet_paper.models.recurrent import parse_solver, recurrent_layer
 from lrcnet_paper.road_seeds import split_roads
 from lrcnet_paper.training.spec import RunSpec, parse_option
+from tests.fuzz import call_targets
+from tests.fuzz.call_targets import Target
 from tests.fuzz.outcomes import WRONG, Outcome
 
 Arguments = Mapping[str, Any]
@@ -27,13 +29,6 @@ class BadCall(NamedTuple):
 
     target: str
     replaced: tuple[tuple[str, str], ...]
-
-
-class Target(NamedTuple):
-    """A function and arguments that are right."""
-
-    call: Callable[..., Any]
-    arguments: Callable[[], dict[str, Any]]
 
 
 BAD_VALUES: dict[str, Callable[[], Any]] = {
@@ -149,10 +144,11 @@ _LIQUID: Arguments = {
     "time_scale": 1.0,
     "fill_first_gap": False,
 }
-_KINDS = ("ltc", "stc", "lrc", "lrcu", "mgu", "ctrnn", "gru-ode", "lstm", "gru")
-_TIMED = ("ltc", "lrcu", "ctrnn", "gru-ode")
+_KINDS = tuple(lrcnet.LAYERS)
+_TIMED = ("ltc", "lrcu", "ctrnn", "gru-ode", "cfc", "diagonal-lrc")
 
 TARGETS: dict[str, Target] = {
+    **call_targets.TARGETS,
     **{
         f"make {kind}": Target(
             _make_layer(kind),
@@ -170,13 +166,13 @@ TARGETS: dict[str, Target] = {
         f"run {kind} with a time feature": Target(
             _run_layer(kind, time_feature=True), lambda: {"input": _x(), "dt": torch.rand(4, 2)}
         )
-        for kind in ("mgu", "lstm", "gru", "lrcu")
+        for kind in ("mgu", "gru-reset-before", "lstm", "gru", "lrcu")
     },
     **{
         f"step {kind} {'with' if grad else 'without'} gradient": Target(
             _run_step(kind, grad), lambda: {"x": torch.randn(2, 3), "state": None, "dt": None}
         )
-        for kind in ("lrcu", "lrc", "mgu", "gru", "ctrnn")
+        for kind in ("lrcu", "lrc", "mgu", "gru-reset-before", "gru", "ctrnn", "cfc", "diagonal-lrc")
         for grad in (True, False)
     },
     "call a cell": Target(

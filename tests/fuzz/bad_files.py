@@ -15,6 +15,11 @@ import numpy as np
 import torch
 from hypothesis import strategies as st
 
+import lrcnet
+import lrcnet.data
+from lrcnet.own_data.files import read_file
+from lrcnet.wirings import AutoNCP, Wiring
+from lrcnet_paper.archive_sets import read_ts
 from lrcnet_paper.driving.recording import open_recording, write_recording
 from lrcnet_paper.results.collected import read_collected
 from lrcnet_paper.tasks.imdb_files import read_keras, read_ranks, read_texts, read_word_index
@@ -159,7 +164,47 @@ def _labels() -> bytes:
     )
 
 
+def _model(file: str) -> bytes:
+    with TemporaryDirectory() as folder:
+        torch.manual_seed(0)
+        return (lrcnet.LRCU(3, 4).save(folder) / file).read_bytes()
+
+
+def _load_model(path: Path) -> Any:
+    """Load a model of which one file is given, and the other one right."""
+    for file in ("config.json", "model.safetensors"):
+        if file != path.name:
+            (path.parent / file).write_bytes(_model(file))
+    return lrcnet.load(path.parent)(torch.ones(2, 1, 3))[0]
+
+
+def _stream() -> lrcnet.Stream:
+    torch.manual_seed(0)
+    return lrcnet.Stream(lrcnet.LRCU(3, 4))
+
+
+def _snapshot() -> bytes:
+    stream = _stream()
+    stream([1.0, 2.0, 3.0], 0.5)
+    return stream.snapshot()
+
+
+def _table(path: Path) -> Any:
+    frame = read_file(path)
+    return lrcnet.data.from_long(frame, "who", "at", ["v"], "label").x
+
+
 FORMATS: dict[str, Format] = {
+    "model, description": Format("config.json", lambda: _model("config.json"), _load_model),
+    "model, weights": Format("model.safetensors", lambda: _model("model.safetensors"), _load_model),
+    "stream": Format("snapshot", _snapshot, lambda path: _stream().restore(path.read_bytes())),
+    "table": Format("table.csv", lambda: b"who,at,v,label\n1,0,2.5,a\n1,1,,a\n2,0.5,3,b\n", _table),
+    "wiring": Format(
+        "wiring.json",
+        lambda: AutoNCP(8, 2).to_json().encode(),
+        lambda path: Wiring.from_json(path.read_text("utf-8", "replace")),
+    ),
+    "ts": Format("set.ts", lambda: b"@problemName x\n@data\n1,2,3:4,5,6:a\n2,?,1:0,1,2:b\n", read_ts),
     "keras": Format("imdb.npz", _keras, read_keras),
     "ranks": Format("ranks.npz", _ranks, read_ranks),
     "words": Format("words.json", lambda: b'{"the": 1, "film": 2}', read_word_index),
@@ -192,6 +237,13 @@ CASES = st.builds(
         max_size=3,
     ).map(tuple),
 )
+
+
+@cache
+def _right_answer() -> torch.Tensor:
+    torch.manual_seed(0)
+    output: torch.Tensor = lrcnet.LRCU(3, 4).eval()(torch.ones(2, 1, 3))[0]
+    return output.detach()
 
 
 @cache
@@ -245,6 +297,10 @@ def read_bytes(name: str, content: bytes) -> Outcome | None:
             raise
     if name == "checkpoint" and not torch.equal(answer["model"]["weight"], torch.arange(30.0)):
         return Outcome(WRONG, "other weights were loaded")
+    if name.startswith("model") and not torch.equal(answer, _right_answer()):
+        return Outcome(WRONG, "a damaged model gave other numbers")
+    if name == "table" and not bool(answer.isfinite().all()):
+        return Outcome(WRONG, "numbers that are not finite were read")
     if name.startswith("person") and not all(np.isfinite(one.features).all() for one in answer):
         return Outcome(WRONG, "numbers that are not finite were loaded")
     return None

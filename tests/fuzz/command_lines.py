@@ -36,6 +36,9 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "data": ("data", "list", "--data", "EMPTY"),
     "bench": ("bench", "kernels", "--help"),
     "info": ("info",),
+    "fit": ("fit", "TABLE.csv", "--id", "who", "--time", "at", "--target", "label", "--out", "OUT/model"),
+    "predict": ("predict", "EMPTY", "TABLE.csv", "--out", "OUT/answers.csv"),
+    "export": ("export", "c", "EMPTY", "--out", "OUT/model.c"),
 }
 WORDS = (
     *(
@@ -92,6 +95,8 @@ def attack(case: BadCommand) -> Outcome:
         for folder in ("EMPTY", "OUT"):
             Path(folder).mkdir()
         Path("FILE").write_text("text")
+        # Two series are too few to train on, so that no attack does.
+        Path("TABLE.csv").write_text("who,at,v,label\n1,0,2.5,a\n1,1,3,a\n2,0.5,3,b\n")
         words = list(COMMANDS[case.command])
         for place, word, replace in case.changes:
             at = 1 + min(int(place * len(words)), len(words) - 1)

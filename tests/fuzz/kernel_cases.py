@@ -1,27 +1,31 @@
-"""Random calls of liquid layers and CfCs, and their values and gradients against the plain loop in float64.
+"""Random calls of every layer, and their values and gradients against the plain loop in float64.
 
-A case draws a layer, a wiring, a solver, the form of input, state, dt and incoming gradient (strides, lazy bits,
+A case draws a network, a wiring, a solver, the form of input, state, dt and incoming gradient (strides, lazy bits,
 packed), the dtype, hooks on saved tensors, and parameters that are not plain memory.
 """
 
 import copy
 from typing import Any, NamedTuple
-from unittest import mock
 
 import torch
 from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
-import lrcnet
-from lrcnet.cells import cfc
-from lrcnet.cells.cfc_equation import MODES
-from lrcnet.wirings import FullyConnected, Random
 from tests import tolerances
+from tests.fuzz.networks import (
+    CFC_MODES,
+    FUSED,
+    NETWORKS,
+    SOLVERS,
+    WIRINGS,
+    Options,
+    output_size,
+    plain_loops,
+    state_size,
+)
 from tests.fuzz.outcomes import RIGHT, WRONG, Outcome
 
-LAYERS = {"ltc": lrcnet.LTC, "stc": lrcnet.STC, "lrc": lrcnet.LRC, "lrcu": lrcnet.LRCU, "cfc": lrcnet.CfC}
-SOLVERS = ("hybrid", "exponential", "euler", "heun", "rk4")
 FORMS = ("plain", "transposed", "every second", "expanded", "offset", "conjugate", "negated view", "zero tensor")
 HOOKS = ("none", "clone", "other strides", "negated")
 PACKINGS = ("no", "sorted", "unsorted")
@@ -48,7 +52,7 @@ class KernelCase(NamedTuple):
     packing: str
     gaps: str
     hooks: str
-    wiring: float | None
+    wiring: float | str | None
     mode: str
     threads: int
     seed: int
@@ -56,7 +60,7 @@ class KernelCase(NamedTuple):
 
 CASES = st.builds(
     KernelCase,
-    layer=st.sampled_from(tuple(LAYERS)),
+    layer=st.sampled_from((*FUSED, *NETWORKS)),
     # The kernels' own solvers more often than those whose loop stays in Python.
     solver=st.sampled_from((*SOLVERS[:3], *SOLVERS)),
     unfolds=st.sampled_from((1, 1, 2, 3)),
@@ -77,9 +81,8 @@ CASES = st.builds(
     packing=st.sampled_from(PACKINGS),
     gaps=st.sampled_from(GAPS),
     hooks=st.sampled_from(HOOKS),
-    # The share of absent synapses; None for a layer without a wiring.
-    wiring=st.sampled_from((None, None, 0.0, 0.5, 0.9)),
-    mode=st.sampled_from(MODES),
+    wiring=st.sampled_from(WIRINGS),
+    mode=st.sampled_from(CFC_MODES),
     threads=st.integers(1, 2),
     seed=st.integers(0, 2**31),
 )
@@ -116,74 +119,45 @@ def _unpack_hook(kind: str) -> Any:
 
 
 class _Call(NamedTuple):
-    """The arguments of a call, plain tensors in the layout of the layer."""
+    """The arguments of a call, plain tensors in the layout of the layer; c is the second part of a pair of states."""
 
     x: Tensor
     hx: Tensor
+    c: Tensor
     dt: Any
     direction: Tensor
 
 
-def _read_sizes(case: KernelCase) -> tuple[int, int, int, int]:
-    """Return the sizes of a case; the compiled loops of a CfC need whole vectors of units."""
-    steps, batch, inputs, units = case.sizes
-    whole = case.layer == "cfc" and case.flags[1]
-    return steps, batch, inputs, 16 * (1 + units // 17) if whole else units
-
-
-def _build_cfc(case: KernelCase) -> Any:
-    _, _, inputs, units = _read_sizes(case)
-    return lrcnet.CfC(
-        inputs,
-        units,
-        case.depth,
-        case.flags[0],
-        batch_first=case.batch_first,
-        bidirectional=case.bidirectional,
-        dtype=torch.float64 if case.double else torch.float32,
-        mode=case.mode,
-        backbone_layers=case.unfolds - 1,
-        backbone_units=16 if case.flags[1] else 10,
-    )
-
-
-def _build(case: KernelCase) -> Any:
-    if case.layer == "cfc":
-        return _build_cfc(case)
-    bias, input_map, output_map = case.flags
-    options: dict[str, Any] = {"bias": bias, "input_map": input_map, "output_map": output_map}
-    options |= {"parametrisation": case.parametrisation, "constraint": case.constraint, "time_warnings": False}
-    if case.layer in ("lrc", "lrcu"):
-        options["elastance"] = case.elastance
-    if case.layer != "lrcu":
-        options["solver"] = case.solver
-    _, _, inputs, units = case.sizes
-    if case.wiring is not None:
-        options["wiring"] = FullyConnected(units) if not case.wiring else Random(units, sparsity_level=case.wiring)
-    return LAYERS[case.layer](
-        inputs,
-        units,
-        case.depth,
-        batch_first=case.batch_first,
-        bidirectional=case.bidirectional,
-        unfolds=case.unfolds,
-        dtype=torch.float64 if case.double else torch.float32,
-        **options,
-    )
-
-
-def _draw(case: KernelCase, dtype: torch.dtype) -> _Call:
-    steps, batch, inputs, units = _read_sizes(case)
+def normalise(case: KernelCase) -> KernelCase:
+    """Return the case with the layout and the sizes that its network takes."""
+    network, (steps, batch, inputs, units) = NETWORKS[case.layer], case.sizes
     if case.packing != "no":
         steps, batch = max(1, steps), max(1, batch)
+    if network.of_torch:
+        case = case._replace(hooks="none", letters="plain")
+    if network.only_forward:
+        case = case._replace(bidirectional=False, batch_first=True)
+    return case._replace(sizes=(steps, batch, inputs, units))
+
+
+def _options(case: KernelCase) -> Options:
+    fields = {name: value for name, value in case._asdict().items() if name in Options._fields}
+    return Options(inputs=case.sizes[2], units=case.sizes[3], **fields)
+
+
+def _draw(case: KernelCase, layer: Any, dtype: torch.dtype) -> _Call:
+    steps, batch, inputs, _ = case.sizes
     directions = 2 if case.bidirectional else 1
     lead = (batch, steps) if case.batch_first else (steps, batch)
+    states = (case.depth * directions, batch, state_size(layer))
 
     def normal(*shape: int) -> Tensor:
         return torch.randn(shape, dtype=torch.float64).to(dtype)
 
     gaps: Any = None
-    if case.gaps == "number":
+    if not NETWORKS[case.layer].timed(_options(case)):
+        pass
+    elif case.gaps == "number":
         gaps = float(torch.rand(()))
     elif case.gaps == "scalar tensor":
         gaps = torch.rand((), dtype=dtype)
@@ -191,9 +165,10 @@ def _draw(case: KernelCase, dtype: torch.dtype) -> _Call:
         gaps = shape_as(case.forms[2], torch.rand(lead, dtype=dtype))
     return _Call(
         shape_as(case.forms[0], normal(*lead, inputs)),
-        shape_as(case.forms[1], normal(case.depth * directions, batch, units)),
+        shape_as(case.forms[1], normal(*states)),
+        shape_as(case.forms[1], normal(*states)),
         gaps,
-        shape_as(case.forms[3], normal(*lead, units * directions)),
+        shape_as(case.forms[3], normal(*lead, output_size(layer, directions))),
     )
 
 
@@ -220,16 +195,21 @@ def _pack(case: KernelCase, call: _Call, *, as_given: bool) -> tuple[Any, Any]:
 
 def _run(case: KernelCase, layer: Any, call: _Call, *, as_given: bool) -> dict[str, Tensor]:
     """Return the output, the last states, and the gradient of everything."""
-    leaves = {"x": call.x.detach().requires_grad_(), "hx": call.hx.detach().requires_grad_()}
+    names = ("x", "hx", "c") if NETWORKS[case.layer].has_pair else ("x", "hx")
+    leaves = {name: getattr(call, name).detach().requires_grad_() for name in names}
     x, gaps = _pack(case, call._replace(x=leaves["x"]), as_given=as_given)
+    start = (leaves["hx"], leaves["c"]) if "c" in leaves else leaves["hx"]
+    # A layer without a time feature has no dt at all.
+    time = {} if gaps is None else {"dt": gaps}
     if as_given and case.hooks != "none":
         with torch.autograd.graph.saved_tensors_hooks(lambda v: v.detach(), _unpack_hook(case.hooks)):
-            output, last = layer(x, leaves["hx"], dt=gaps)
+            output, last = layer(x, start, **time)
     else:
-        output, last = layer(x, leaves["hx"], dt=gaps)
+        output, last = layer(x, start, **time)
     direction = call.direction
     if isinstance(output, PackedSequence):
         output, _ = pad_packed_sequence(output, batch_first=case.batch_first)
+    last = torch.cat(last, -1) if isinstance(last, tuple) else last
     given = {**leaves, **dict(layer.named_parameters())}
     if not output.requires_grad:  # No step was taken.
         return {"output": output, "last": last.detach()}
@@ -246,15 +226,15 @@ def _replace_letters(layer: nn.Module, form: str) -> None:
 
 def attack(case: KernelCase) -> Outcome:
     """Run a case on the kernels and on the plain loop in float64, and compare."""
+    case = normalise(case)
     torch.manual_seed(case.seed)
     dtype = torch.float64 if case.double else torch.float32
-    layer, call = _build(case), _draw(case, dtype)
+    layer = NETWORKS[case.layer].build(_options(case))
+    call = _draw(case, layer, dtype)
     truth_layer = copy.deepcopy(layer).double()
-    for cell in truth_layer.cells:
-        cell.backend = "reference"
     dt = _plain(call.dt) if isinstance(call.dt, Tensor) else call.dt
-    plain = _Call(_plain(call.x), _plain(call.hx), dt, _plain(call.direction))
-    with mock.patch.object(cfc, "serves", return_value=False):
+    plain = _Call(_plain(call.x), _plain(call.hx), _plain(call.c), dt, _plain(call.direction))
+    with plain_loops(truth_layer):
         truth = _run(case, truth_layer, plain, as_given=False)
     if case.letters != "plain":
         _replace_letters(layer, case.letters)

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from tests.fuzz import bad_calls, bad_files, bad_folders, campaign, command_lines, kernel_cases, kills
+import lrcnet
+from tests.fuzz import bad_calls, bad_files, bad_folders, campaign, command_lines, kernel_cases, kills, networks
 from tests.fuzz.outcomes import BAD, RIGHT, watch
 
 # name -> number of attacks in ten minutes on two cores.
@@ -39,6 +40,11 @@ def _quiet() -> Iterator[None]:
 def test_kernels_give_the_numbers_of_the_plain_loop(case: kernel_cases.KernelCase) -> None:
     outcome = watch(lambda: kernel_cases.attack(case))
     assert outcome.kind == RIGHT, outcome.detail
+
+
+def test_every_layer_is_attacked() -> None:
+    assert set(lrcnet.LAYERS) <= set(networks.NETWORKS)
+    assert {f"run {name}" for name in lrcnet.LAYERS} <= set(bad_calls.TARGETS)
 
 
 @pytest.mark.parametrize("name", bad_calls.TARGETS)

@@ -140,7 +140,7 @@ class ResetBeforeGRUCell(GatedCell):
 
 def with_time(x: Tensor, dt: float | Tensor) -> Tensor:
     """Return x (..., n) with the elapsed time as one more column; dt is a number or has a last axis of 1."""
-    column = dt if isinstance(dt, Tensor) else x.new_tensor(dt)
+    column = dt if isinstance(dt, Tensor) else torch.tensor(dt, dtype=x.dtype, device=x.device)
     return torch.cat([x, column.expand(*x.shape[:-1], 1)], -1)
 
 

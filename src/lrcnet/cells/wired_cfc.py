@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from lrcnet.cells.base import NEGATIVE_DT, Cell, GatesByName
 from lrcnet.cells.cfc import CfCCell
 from lrcnet.cells.cfc_equation import GATED_HEADS, MODES, Weights
-from lrcnet.errors import one_of, positive_size
+from lrcnet.errors import check_flag, one_of, positive_size
 from lrcnet.masks import count_units
 from lrcnet.wirings import Wiring
 
@@ -58,7 +58,7 @@ class WiredCfCCell(Cell):
         self.hidden_size = count_units(hidden_size, wiring)
         self.wiring = wiring.build_copy(input_size)
         self.mode = one_of("mode", mode, MODES)
-        self.dense_gates = bool(dense_gates)
+        self.dense_gates = check_flag("dense_gates", dense_gates)
         self.negative_dt = one_of("negative_dt", negative_dt, NEGATIVE_DT)
         layers = [self.wiring.get_neurons_of_layer(layer) for layer in range(self.wiring.num_layers)]
         self.sizes = [len(layer) for layer in layers]

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from lrcnet.cfc_layers import CfC, WiredCfC
 from lrcnet.continuous_layer import ContinuousLayer
-from lrcnet.errors import StabilityWarning, one_of, positive_size
+from lrcnet.errors import StabilityWarning, check_number, describe_kind, one_of, positive_size
 from lrcnet.estimators.loop import LARGEST_BATCH, Examples, Settings, answer, split_off, train
 from lrcnet.estimators.preparation import Inputs, Preparation
 from lrcnet.estimators.series import Series, from_arrays, from_table
@@ -201,11 +201,16 @@ class SeriesEstimator(BaseEstimator):  # type: ignore[misc]
         for name in ("units", "layers", "epochs", "batch_size"):
             value = getattr(self, name)
             positive_size(name, int(value) if isinstance(value, np.integer) else value)
-        if not 0 <= self.validation_share < 1:
-            raise ValueError(f"validation_share must be at least 0 and below 1, but is {self.validation_share}")
-        if not self.learning_rate > 0:
+        check_number("validation_share", self.validation_share, 0, 1)
+        if not check_number("learning_rate", self.learning_rate, 0) > 0:
             raise ValueError(f"learning_rate must be above 0, but is {self.learning_rate}; 0.01 is usual")
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        try:
+            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        except (TypeError, ValueError, NotImplementedError) as error:
+            raise ValueError(
+                "random_state must be None, a whole number from 0 to 2**32 - 1 or a RandomState, but is "
+                f"{describe_kind(self.random_state)}; pass a seed"
+            ) from error
         generator = torch.Generator().manual_seed(seed)
         with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
             torch.manual_seed(seed)
@@ -218,7 +223,9 @@ class SeriesEstimator(BaseEstimator):  # type: ignore[misc]
                 chosen, held_out = split_off(groups, self.validation_share, generator)
                 if len(held_out):
                     training, validation = examples.take(chosen), examples.take(held_out)
-            settings = Settings(self.epochs, self.batch_size, self.learning_rate, self.patience, self.progress)
+            settings = Settings(
+                int(self.epochs), int(self.batch_size), self.learning_rate, self.patience, self.progress
+            )
             train(self.module_, training, validation, self._loss, settings, generator, self._after_epoch)
         return self
 

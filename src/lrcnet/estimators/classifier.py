@@ -15,6 +15,7 @@ from sklearn.utils.validation import column_or_1d
 from torch import Tensor, nn
 
 from lrcnet.data import Array, is_missing
+from lrcnet.errors import check_kind
 from lrcnet.estimators.base import SharedOptions, stack_if_even
 from lrcnet.estimators.supervised import SupervisedEstimator
 from lrcnet.models import Classifier, Pooling, SequenceModel, Tagger
@@ -78,6 +79,8 @@ class LiquidClassifier(ClassifierMixin, SupervisedEstimator):  # type: ignore[mi
         if self.class_weight is None:
             self._weights = None
         else:
+            if not isinstance(self.class_weight, str) or self.class_weight != "balanced":
+                check_kind("class_weight", self.class_weight, Mapping, 'None, "balanced" or a dictionary of weights')
             weights = compute_class_weight(self.class_weight, classes=self.classes_, y=labels)
             self._weights = torch.tensor(weights, dtype=torch.float32)
         self._learn_preparation(series)

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from lrcnet.data import Array
+from lrcnet.errors import describe_kind
 from lrcnet.estimators.base import SeriesEstimator, SharedOptions
 from lrcnet.estimators.loop import Examples
 from lrcnet.estimators.series import Series, targets_from_table
@@ -60,6 +61,10 @@ class SupervisedEstimator(SeriesEstimator):
             series, _ = self._read(X, times)
         else:
             series, y = self._read(X, times, y)
+        is_tensor = isinstance(y, Tensor)
+        unreadable = is_tensor and (y.is_meta or y.layout is not torch.strided)
+        if unreadable or not hasattr(y, "__len__") or not (y.dim() if is_tensor else np.ndim(np.asarray(y, object))):
+            raise TypeError(f"y must be a list or an array of targets, but is {describe_kind(y)}; pass one per series")
         if len(y) != len(series):
             raise ValueError(f"there must be one target per series, but there are {len(series)} series and {len(y)}")
         return series, self._split_readings(y, series) if self.per_reading else y

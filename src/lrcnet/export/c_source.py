@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lrcnet.errors import one_of
+from lrcnet.errors import check_flag, one_of
 from lrcnet.export.c_blocks import blocks_code
 from lrcnet.export.c_cells import KINDS, cell_code, count_terms, widest_rows
 from lrcnet.export.c_numbers import ARITHMETICS
@@ -65,6 +65,7 @@ def generate_c(
     """
     if not re.fullmatch(r"[A-Za-z_]\w*", name):
         raise ValueError(f"the name of a network must be a C identifier, but is {name!r}; use letters and digits")
+    check_flag("own_exp", own_exp)
     numbers = ARITHMETICS[one_of("arithmetic", arithmetic, ARITHMETICS)]
     model = network_of(model)
     network = collect(model, name, timed)

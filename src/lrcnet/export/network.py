@@ -18,6 +18,7 @@ from lrcnet.cells.cfc_equation import ACTIVATIONS, fold_activation
 from lrcnet.cells.liquid import LiquidCell
 from lrcnet.circuit import LETTERS
 from lrcnet.continuous_layer import ContinuousLayer
+from lrcnet.errors import check_flag
 from lrcnet.export.forms import Layer, find_layer, takes_dt, time_unit_of
 from lrcnet.lrc_ssm import LrcSSMBlock, LrcSSMLayer
 from lrcnet.mixed_memory import MixedMemory
@@ -112,7 +113,7 @@ def collect(model: nn.Module, name: str = "net", timed: bool | None = None) -> N
     layer = find_layer(model)
     if layer.bidirectional:
         raise ValueError(f"a step needs a layer that only looks back, but this {layer.mode} is bidirectional")
-    timed = takes_dt(layer) if timed is None else timed
+    timed = takes_dt(layer) if timed is None else check_flag("timed", timed)
     inner = layer.layer if isinstance(layer, MixedMemory) else layer
     kind, switches, cells = _collect_cells(inner)
     encoder = None

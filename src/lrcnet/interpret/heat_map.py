@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from lrcnet.errors import check_kind, positive_size
 from lrcnet.interpret.trace import Trace
 from lrcnet.pages import palette
 
@@ -55,7 +56,16 @@ def heat_map(
     """
     from matplotlib.figure import Figure
 
-    arrays = {name: values for name, values in trace.by_name().items() if name in names}
+    arrays = {name: values for name, values in trace.by_name().items() if name in _check_names(names)}
+    if not arrays:
+        raise ValueError(f"names must have one of {', '.join(trace.by_name())}, but has {', '.join(names)}; choose one")
+    first = next(iter(arrays.values()))
+    batch, (steps, units) = (first.shape[0] if first.ndim == 3 else 1), first.shape[-2:]
+    if positive_size("sample", sample, least=0) >= batch:
+        raise ValueError(f"sample must be from 0 to {batch - 1}, but is {sample}")
+    order, events = _check_numbers("order", order, units), _check_numbers("events", events, steps)
+    for what, text in (("title", title), ("note", note), ("event", event), ("time_unit", time_unit)):
+        check_kind(what, text, str, "a text")
     with palette.figure_style():
         figure = Figure(figsize=(8.2, 1.55 * len(arrays) + 0.9), layout="constrained")
         panels = figure.subplots(len(arrays), 1, sharex=True, squeeze=False)[:, 0]
@@ -74,6 +84,26 @@ def heat_map(
         if note:
             figure.supxlabel(note, fontsize="x-small")
     return figure
+
+
+def _check_names(names: Sequence[str]) -> Sequence[str]:
+    check_kind("names", names, (list, tuple), "a list of names")
+    for name in names:
+        check_kind("an entry of names", name, str, "a text")
+    return names
+
+
+def _check_numbers(what: str, given: Tensor | None, most: int) -> Tensor | None:
+    """Return a vector of at most `most` numbers, or None."""
+    if given is None:
+        return None
+    check_kind(what, given, Tensor, "a tensor")
+    if given.dim() != 1 or len(given) > most or given.is_floating_point() or given.is_complex() or given.is_meta:
+        raise ValueError(
+            f"{what} must be a vector of at most {most} whole numbers, but has shape {tuple(given.shape)} and type "
+            f"{given.dtype}; pass such a tensor"
+        )
+    return given
 
 
 def _draw_panel(figure: Figure, panel: Any, name: str, picture: Tensor, time_unit: str) -> None:

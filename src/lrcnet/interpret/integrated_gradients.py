@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from torch import Tensor
 
-from lrcnet.errors import positive_size
+from lrcnet.errors import check_kind, check_number, positive_size
 
 
 def integrated_gradients(
@@ -38,6 +38,16 @@ def integrated_gradients(
         raise ImportError(
             "integrated gradients need Captum, which is not installed; run: pip install 'lrcnet[interpret]'"
         ) from error
+    for name, given in (("x", x), ("baseline", baseline)):
+        if isinstance(given, Tensor) and (not given.is_floating_point() or given.is_sparse or given.is_meta):
+            raise ValueError(f"{name} must hold real numbers, but is {given.dtype} on {given.device}; convert it")
+    check_kind("x", x, Tensor, "a tensor of samples")
+    if not x.dim() or not len(x):
+        raise ValueError(f"x must have at least one sample along its first axis, but has shape {tuple(x.shape)}")
+    if not isinstance(baseline, Tensor):
+        baseline = check_number("baseline", baseline)
+    elif baseline.shape not in (x.shape, x[:1].shape):
+        raise ValueError(f"baseline must be a number or have shape {tuple(x.shape)}, but has {tuple(baseline.shape)}")
     method = IntegratedGradients(output, multiply_by_inputs=True)
     attributions: Tensor = method.attribute(
         x, baselines=baseline, n_steps=positive_size("steps", steps), internal_batch_size=max(len(x), 1)

@@ -18,6 +18,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from lrcnet.errors import check_kind
+
 POOLS = (nn.MaxPool2d, nn.AvgPool2d)
 # Layers that leave every pixel where it is.
 POINTWISE = (
@@ -95,6 +97,12 @@ def visual_backprop(layers: nn.Module, pictures: Tensor) -> Tensor:
         >>> visual_backprop(layers, torch.rand(2, 3, 48, 160)).shape
         torch.Size([2, 48, 160])
     """
+    check_kind("layers", layers, nn.Module, "a module of convolutions")
+    check_kind("pictures", pictures, Tensor, "a tensor")
+    if pictures.is_sparse or pictures.is_meta or not pictures.is_floating_point():
+        raise ValueError(
+            f"pictures must hold real numbers, but are {pictures.dtype} on {pictures.device}; convert them"
+        )
     if pictures.ndim != 4:
         raise ValueError(f"pictures must have shape (picture, channel, row, column), but have {tuple(pictures.shape)}")
     # In training mode dropout would change the maps, and the statistics of normalisation layers would move.

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from lrcnet.cells.liquid import LRCCell, STCCell
-from lrcnet.errors import one_of
+from lrcnet.errors import check_kind, one_of
 from lrcnet.layers import LRC, STC
 from lrcnet.theory.bounds import elastance_weight_limit, lipschitz_bound, sensitivities, tighter_sensitivity
 from lrcnet.theory.domain import Domain
@@ -141,6 +141,7 @@ def certify(stc: Model, lrc: Model, domain: Domain, dt: float = 1.0) -> Certific
         ValueError: if the first model has an elastance, the second has none, or their sizes or solvers differ.
     """
     first, second, dt = read_model(stc), read_model(lrc), check_dt(dt)
+    check_kind("domain", domain, Domain, "a lrcnet.theory.Domain")
     inert, elastic = bounded_circuit(first), bounded_circuit(second)
     if inert.o is not None or elastic.o is None:
         raise ValueError("a certificate compares an STC with an LRC, in this order; pass a model of each")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from lrcnet.errors import positive_size
+from lrcnet.errors import check_kind, positive_size
 from lrcnet.theory.domain import Domain
 from lrcnet.theory.jacobian import output_jacobian, points_per_chunk
 from lrcnet.theory.network import Model, Network, check_dt, read_model
@@ -94,6 +94,7 @@ def empirical_lipschitz(
         over_data = float(norms[order[0]])
         best.append((over_data, data_points[0]))
     if domain is not None:
+        check_kind("domain", domain, Domain, "a lrcnet.theory.Domain")
         largest = check_dt(float(dt.max()) if isinstance(dt, Tensor) else dt)
         by_ascent, top = _ascend(network, domain.ends(network), data_points, largest, starts, steps, seed)
         best.append((by_ascent, top))
@@ -124,11 +125,19 @@ def visited_points(model: Model, inputs: Tensor, *, h0: Tensor | None = None, dt
     return before.flatten(0, 1), x.flatten(0, 1)
 
 
+def _read_numbers(what: str, given: Tensor, like: Tensor) -> Tensor:
+    """Return a tensor in the dtype and on the device of another, detached."""
+    check_kind(what, given, Tensor, "a tensor")
+    if given.is_complex() or given.is_sparse or given.is_meta:
+        raise ValueError(f"{what} must hold real numbers, but are {given.dtype} on {given.device}; convert them")
+    return given.detach().to(like)
+
+
 @torch.no_grad()
 def trajectories(network: Network, inputs: Tensor, h0: Tensor | None, dt: float) -> tuple[Tensor, Tensor, Tensor]:
     """Return the states before and after each step, (B, T, m) each, and the inputs (B, T, n), all in float64."""
     like, (m, n) = network.readout, (network.hidden_size, network.input_size)
-    x = inputs.detach().to(like)
+    x = _read_numbers("sequences", inputs, like)
     if x.dim() == 2:
         x = x.unsqueeze(0 if network.batch_first else 1)
     if x.dim() != 3 or x.shape[-1] != n or not x.shape[0] * x.shape[1]:
@@ -137,7 +146,13 @@ def trajectories(network: Network, inputs: Tensor, h0: Tensor | None, dt: float)
             f"{tuple(inputs.shape)}"
         )
     x = x.transpose(0, 1) if network.batch_first else x
-    first = torch.zeros(x.shape[1], m).to(like) if h0 is None else h0.detach().to(like).expand(x.shape[1], m)
+    if h0 is None:
+        first = torch.zeros(x.shape[1], m).to(like)
+    else:
+        first = _read_numbers("h0", h0, like)
+        if tuple(first.shape) not in ((m,), (1, m), (x.shape[1], m)):
+            raise ValueError(f"h0 must have shape ({x.shape[1]}, {m}) or ({m},), but has {tuple(first.shape)}")
+        first = first.expand(x.shape[1], m)
     after = network.cell.scan(x, first, dt)
     before = torch.cat([first.unsqueeze(0), after[:-1]])
     return before.transpose(0, 1), after.transpose(0, 1), x.transpose(0, 1)
@@ -222,7 +237,7 @@ def _read_points(network: Network, data: Data, dt: float | Tensor) -> tuple[Tens
     else:
         if not isinstance(data, tuple | list) or len(data) != 2:
             raise TypeError(f"data must be (states, inputs) or a tensor of sequences, but is a {type(data).__name__}")
-        h, x = (part.detach().to(like) for part in data)
+        h, x = (_read_numbers("data", part, like) for part in data)
         if h.dim() != 2 or x.dim() != 2 or (h.shape[1], x.shape[1]) != (m, n) or h.shape[0] != x.shape[0] or not len(h):
             raise ValueError(
                 f"data must be states (N, {m}) and inputs (N, {n}) with N at least 1, but have shapes {tuple(h.shape)} "

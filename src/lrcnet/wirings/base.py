@@ -6,11 +6,12 @@ import copy
 import json
 import warnings
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from lrcnet.errors import UnreachableNeuronWarning, positive_size
+from lrcnet.errors import UnreachableNeuronWarning, check_seed, describe_kind, positive_size
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -262,15 +263,20 @@ class Wiring:
         Raises:
             ValueError: if the text is no wiring.
         """
-        content = json.loads(text)
-        if not isinstance(content, dict) or "adjacency_matrix" not in content:
-            raise ValueError("the text must be the answer of Wiring.to_json, but has no adjacency_matrix")
-        kind, arguments = Wiring.kinds.get(content["kind"]), content["arguments"]
-        if kind is None or arguments is None:
-            return Wiring._restore(content)
-        wiring = kind(**arguments)
-        wiring.take_matrices(content)
-        return wiring
+        try:
+            content = json.loads(text)
+            if not isinstance(content, dict) or "adjacency_matrix" not in content:
+                raise ValueError("it has no adjacency_matrix")
+            kind, arguments = Wiring.kinds.get(content["kind"]), content["arguments"]
+            if kind is None or arguments is None:
+                return Wiring._restore(content)
+            wiring = kind(**arguments)
+            wiring.take_matrices(content)
+            return wiring
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError) as error:
+            raise ValueError(
+                f"the text must be the answer of Wiring.to_json, but is none ({error}); write it again"
+            ) from error
 
     def __eq__(self, other: object) -> bool:
         """Return whether both have the same kind, sizes and synapses."""
@@ -357,16 +363,17 @@ def check_sparsity(given: float) -> float:
     Raises:
         ValueError: if it is not.
     """
-    if not 0 <= given < 1:
+    if isinstance(given, bool) or not isinstance(given, Real) or not 0 <= given < 1:
         raise ValueError(
-            f"sparsity_level must be at least 0 and below 1, but is {given}; pass the share of missing synapses"
+            f"sparsity_level must be at least 0 and below 1, but is {describe_kind(given)}; pass the share of missing "
+            "synapses"
         )
-    return given
+    return float(given)
 
 
 def pick_seed(seed: int | None) -> int:
     """Return a seed, drawn from the system's entropy if None is given, so that building again repeats it."""
-    return int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
+    return int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else check_seed("the seed", seed)
 
 
 def _to_int(given: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lrcnet.errors import positive_size
+from lrcnet.errors import check_kind, positive_size
 from lrcnet.wirings.base import Wiring, check_sparsity, pick_seed
 from lrcnet.wirings.ncp import check_fan, connect_layers, connect_within
 
@@ -42,15 +42,16 @@ class Layered(Wiring):
         recurrent_synapses: Sequence[int] | None = None,
         seed: int | None = 22222,
     ) -> None:
+        check_kind("layers", layers, (list, tuple), "a list of numbers of neurons")
         if not layers:
             raise ValueError("layers must name at least one layer, but is empty; pass the number of neurons of each")
         for number, size in enumerate(layers):
             positive_size(f"layers[{number}]", size)
         super().__init__(sum(layers))
         self.set_output_dim(layers[-1])
-        density = 1 - sparsity_level
         self.layers = tuple(layers)
         self.sparsity_level = check_sparsity(sparsity_level)
+        density = 1 - self.sparsity_level
         self.fanouts = _per_layer("fanouts", fanouts, [max(int(size * density), 1) for size in layers])
         self.recurrent_synapses = _per_layer(
             "recurrent_synapses", recurrent_synapses, [int(size * density * 2) for size in layers[:-1]] + [0]
@@ -94,6 +95,8 @@ class Layered(Wiring):
 
 
 def _per_layer(what: str, given: Sequence[int] | None, default: list[int]) -> tuple[int, ...]:
+    if given is not None:
+        check_kind(what, given, (list, tuple), "a list of numbers, one per layer")
     numbers = default if given is None else list(given)
     if len(numbers) != len(default):
         raise ValueError(

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from lrcnet.errors import check_flag
 from lrcnet.wirings.base import Matrix, Wiring, check_sparsity, pick_seed
 
 
@@ -50,7 +51,7 @@ class FullyConnected(_Unstructured):
         self_connections: bool = True,
     ) -> None:
         super().__init__(units, output_dim, erev_init_seed)
-        self.self_connections = self_connections
+        self.self_connections = check_flag("self_connections", self_connections)
         self.adjacency_matrix = self._draw_recurrent(np.random.default_rng(self._seed))
 
     def arguments(self) -> dict[str, Any]:
