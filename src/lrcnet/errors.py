@@ -122,7 +122,7 @@ def check_seed(what: str, given: object) -> int:
     Raises:
         ValueError: if it is not.
     """
-    if isinstance(given, bool) or not isinstance(given, Integral) or not 0 <= given < 2**32:
+    if isinstance(given, bool) or not isinstance(given, Integral) or not 0 <= int(given) < 2**32:
         raise ValueError(f"{what} must be a whole number from 0 to 2**32 - 1, but is {describe_kind(given)}; pass one")
     return int(given)
 
