@@ -16,6 +16,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 
 from lrcnet.errors import check_flag, check_kind, one_of, positive_size
 from lrcnet.saving import Saveable
+from lrcnet.sequence import check_lengths
 from lrcnet.tracing import values_are_readable
 
 EMBEDDING_RANGE = 0.05

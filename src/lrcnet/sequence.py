@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from lrcnet.cells.checks import check_gaps, check_like, check_number, describe_state
+from lrcnet.errors import describe_kind
 
 Dt = float | Tensor | PackedSequence | None
 Given = TypeVar("Given")
