@@ -140,6 +140,8 @@ class ResetBeforeGRUCell(GatedCell):
 
 def with_time(x: Tensor, dt: float | Tensor) -> Tensor:
     """Return x (..., n) with the elapsed time as one more column; dt is a number or has a last axis of 1."""
+    if isinstance(dt, float):  # one operator instead of three, which a stream of single readings sees
+        return torch.constant_pad_nd(x, (0, 1), dt)
     column = dt if isinstance(dt, Tensor) else torch.tensor(dt, dtype=x.dtype, device=x.device)
     return torch.cat([x, column.expand(*x.shape[:-1], 1)], -1)
 
