@@ -66,6 +66,12 @@ def test_a_long_example_is_continued_as_a_shell_reads_it(monkeypatch: pytest.Mon
     assert shlex.split(shown.replace("\\\n", "")) == shlex.split(example)
 
 
+def test_a_mistyped_required_flag_is_recognised(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["train", "person", "--modle", "lrcu-s"])
+    assert "required: --model; did you mean --model? see" in capsys.readouterr().err
+
+
 def test_info_tells_what_is_here(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["info"]) == 0
     assert lrcnet.__version__ in capsys.readouterr().out

@@ -6,7 +6,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from lrcnet import progress
 from lrcnet.interruption import EXIT_CODE, answer_at_once
@@ -52,8 +52,18 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
 class Parser(argparse.ArgumentParser):
     """A parser whose errors look like those of the commands: one line, with the nearest valid name."""
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Keep the arguments, so that `error` can look for a mistyped flag among them."""
+        self._given = list(sys.argv[1:] if args is None else args)
+        return super().parse_known_args(args, namespace)
+
     def error(self, message: str) -> NoReturn:
         """End the program with one line about the mistake."""
+        if "arguments are required" in message:
+            # The flag that is missing may be there, mistyped.
+            flags = [flag for action in self._actions for flag in action.option_strings]
+            names = [name.partition("=")[0] for name in self._given if name.startswith("--")]
+            message += "".join(_suggest(name, flags) for name in names if name not in flags)
         given = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
         if given:
             valid = re.findall(r"[\w.-]+", given[2])

@@ -26,8 +26,9 @@ def test_nothing_overflows_and_everything_can_be_seen(open_explanation, width):
     assert not hidden
     # Of a stacked figure the panels are seen; a colour bar is narrow and a legend low by nature.
     largest = tab.evaluate(
-        """() => [...document.querySelectorAll('figure.stacked')].map(f => Math.max(
-        ...[...f.querySelectorAll('svg.panel')].map(e => Math.min(e.getBoundingClientRect().width / 150, e.getBoundingClientRect().height / 40))))"""
+        """() => [...document.querySelectorAll('figure.stacked')].map(figure => {
+        const boxes = [...figure.querySelectorAll('svg.panel')].map(e => e.getBoundingClientRect());
+        return Math.max(...boxes.map(b => Math.min(b.width / 150, b.height / 40))) })"""
     )
     assert all(size >= 1 for size in largest)
 
