@@ -176,3 +176,21 @@ def test_a_wrong_name_gets_the_nearest_valid_one() -> None:
 
 def test_long_texts_are_cut() -> None:
     assert [cut("abc", width) for width in (0, 1, 2, 3)] == ["…", "…", "a…", "abc"]
+
+
+def test_an_interrupted_loop_says_how_far_it_came() -> None:
+    with progress.shown():
+        with pytest.raises(KeyboardInterrupt):
+            _interrupt_the_third_item()
+        assert progress.position() == "figure 3 of 5"
+        for _ in progress.track(range(2), "writing", unit="page"):
+            assert progress.position() == "page 1 of 2"
+            break
+        assert list(progress.track(range(2), "writing", unit="page")) == [0, 1]
+        assert progress.position() == ""
+
+
+def _interrupt_the_third_item() -> None:
+    for item in progress.track(range(5), "drawing", unit="figure"):
+        if item == 2:
+            raise KeyboardInterrupt

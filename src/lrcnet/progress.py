@@ -30,6 +30,7 @@ class _Display:
         self.bars: list[Bar] = []
         self.head: Sequence[str] = ()
         self.status = ""
+        self.left: Bar | None = None  # the last bar whose loop was left before its end
 
     def draw(self, *, at_once: bool = False) -> None:
         if self.block is not None:
@@ -92,8 +93,11 @@ def is_drawn() -> bool:
 
 
 def position() -> str:
-    """Return how far the running stage is, such as "epoch 3 of 40"; "" if no bar is open."""
-    return _display.bars[0].position() if _display is not None and _display.bars else ""
+    """Return how far the running stage is, or the one that was left; such as "epoch 3 of 40", "" if there is none."""
+    if _display is None:
+        return ""
+    bar = _display.bars[0] if _display.bars else _display.left
+    return "" if bar is None else bar.position()
 
 
 def folder_to_continue() -> str:
@@ -155,6 +159,7 @@ class Bar:
 
     def __enter__(self) -> Bar:
         if _display is not None and self._wanted:
+            _display.left = None
             _display.bars.append(self)
             length = f", {self.units_of(self.total)} {self.unit or 'step'}s" if self.total > 1 else ""
             _display.announce(f"{self.what}{length}")
@@ -167,6 +172,9 @@ class Bar:
         # After an interruption the bar stays open, so that the command can say how far it came.
         if error[0] is None or not issubclass(error[0], KeyboardInterrupt):  # type: ignore[arg-type]
             _display.bars.remove(self)
+            # An interruption of the body of a `track` loop reaches its generator as GeneratorExit.
+            if error[0] is GeneratorExit and not _display.bars:
+                _display.left = self
             _display.draw(at_once=True)
 
     def advance(self, steps: int = 1) -> None:
