@@ -1,5 +1,6 @@
 """Models as folders: the same numbers after a round trip, nothing executed, clear errors for damaged files."""
 
+import errno
 import inspect
 import json
 import os
@@ -201,3 +202,13 @@ def test_the_mixin_of_the_hub_saves_and_loads_layers_and_models(tmp_path: Path) 
     assert same.time_scale == 60
     assert torch.equal(same(x)[0], layer(x)[0])
     assert torch.equal(HubModel.from_pretrained(tmp_path / "model")(x), model(x))
+
+
+def test_a_full_disk_is_named_with_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(file: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match=r"No space left on device: .*model\.safetensors"):
+        lrcnet.LRCU(3, 4).save(tmp_path)
+    assert list(tmp_path.iterdir()) == []

@@ -214,8 +214,11 @@ def write_whole(path: Path, content: bytes) -> None:
             os.fsync(file.fileno())
         os.chmod(name, 0o644)
         os.replace(name, path)
-    except BaseException:
+    except BaseException as error:
         os.unlink(name)
+        if isinstance(error, OSError) and error.filename is None:
+            # A full disk is found while writing, when the system no longer knows the file's name.
+            raise OSError(error.errno, os.strerror(error.errno or 0), str(path)) from error
         raise
 
 
