@@ -30,6 +30,11 @@ def write_atomically(path: Path, fill: Callable[[BinaryIO], object]) -> None:
             _pause()
             os.fsync(file.fileno())
         os.replace(temporary, path)
+    except OSError as error:
+        if error.filename is None:
+            # A full disk is found while writing, when the system no longer knows the file's name.
+            raise OSError(error.errno, os.strerror(error.errno or 0), str(path)) from error
+        raise
     finally:
         temporary.unlink(missing_ok=True)
     _flush_folder(path.parent)
