@@ -218,7 +218,7 @@ def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         return real(Path("/dev/full") if self.name.endswith(".part") else self, *arguments, **options)
 
     monkeypatch.setattr(Path, "open", full)
-    with pytest.raises(OSError, match="No space left on device: .*"):
+    with pytest.raises(OSError, match=r"No space left on device: .*"):
         save_best(tmp_path, torch.nn.Linear(300, 300), 1)
 
 
