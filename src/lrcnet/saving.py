@@ -216,9 +216,9 @@ def write_whole(path: Path, content: bytes) -> None:
         os.replace(name, path)
     except BaseException as error:
         os.unlink(name)
-        if isinstance(error, OSError) and error.filename is None:
+        if isinstance(error, OSError) and error.errno and error.filename is None:
             # A full disk is found while writing, when the system no longer knows the file's name.
-            raise OSError(error.errno, os.strerror(error.errno or 0), str(path)) from error
+            raise OSError(error.errno, os.strerror(error.errno), str(path)) from error
         raise
 
 

@@ -31,9 +31,9 @@ def write_atomically(path: Path, fill: Callable[[BinaryIO], object]) -> None:
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except OSError as error:
-        if error.filename is None:
+        if error.errno and error.filename is None:
             # A full disk is found while writing, when the system no longer knows the file's name.
-            raise OSError(error.errno, os.strerror(error.errno or 0), str(path)) from error
+            raise OSError(error.errno, os.strerror(error.errno), str(path)) from error
         raise
     finally:
         temporary.unlink(missing_ok=True)
