@@ -50,7 +50,7 @@ def inputs(series: pd.DataFrame, extra: dict[str, Any]) -> tuple[Any, Any]:
     filled = pd.DataFrame(values).ffill().fillna(dict(enumerate(mean))).to_numpy()
     seconds = pd.to_datetime(series["timestamp"]).diff().dt.total_seconds().fillna(extra["typical_gap"])
     x = np.concatenate([filled, ~np.isnan(values)], 1)
-    return x.astype(np.float32), seconds.to_numpy(np.float32)
+    return np.ascontiguousarray(x, np.float32), seconds.to_numpy(np.float32)
 
 
 def run_c(library: Any, x: Any, dt: Any) -> Any:
