@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence
 
-from lrcnet import first_call
+from lrcnet import first_call, kernels
 from lrcnet.calibration import calibrate_cells, set_learnable
 from lrcnet.cells import CTRNNCell, GRUODECell, LRCCell, LRCUCell, LTCCell, MGUCell, ResetBeforeGRUCell, STCCell
 from lrcnet.cells.gated import with_time
@@ -22,6 +22,7 @@ from lrcnet.cfc_layers import CfC
 from lrcnet.continuous_layer import ContinuousLayer
 from lrcnet.diagonal import DiagonalLRC
 from lrcnet.errors import check_flag, positive_size
+from lrcnet.kernels import Network
 from lrcnet.options import GatedOptions, LiquidOptions, ODEOptions
 from lrcnet.recurrent_layer import RecurrentLayer
 from lrcnet.sequence import Sequences
@@ -180,18 +181,18 @@ class LiquidLayer(WiredLayer):
         A stream often has one sample at a time, for which checks and dispatch cost more than the arithmetic. So this
         only tests whether the arguments are valid, and leaves the error message for invalid ones to `forward`.
         """
-        cells: Any = self._modules["cells"]
         if not isinstance(x, Tensor):
             return None
-        shape = x.shape
+        own = self.__dict__  # By attributes, nn.Module's look-up would be seen in a single step.
+        cells: dict[str, Any] = own["_modules"]["cells"].__dict__["_modules"]
+        shape, layers, hidden = x.shape, own["num_layers"], own["hidden_size"]
         batched = len(shape) == 2
-        layers = self.num_layers
-        expected = (layers, *shape[:-1], self.hidden_size)
+        expected = (layers, shape[0], hidden) if batched else (layers, hidden)
         if (
-            len(cells._modules) != layers  # two directions
-            or (layers > 1 and self.dropout and self.training)
+            len(cells) != layers  # two directions
+            or (layers > 1 and own["dropout"] and own["training"])
             or not (batched or len(shape) == 1)
-            or shape[-1] != self.input_size
+            or shape[-1] != own["input_size"]
             or not (state is None or (isinstance(state, Tensor) and state.shape == expected))
             or _is_autocast_enabled("cpu")
         ):
@@ -208,32 +209,28 @@ class LiquidLayer(WiredLayer):
                 return None
         if not batched:
             x = x.unsqueeze(0)
-        if self.time_feature:
+        if own["time_feature"]:
             x, size = with_time(x, size), 1.0
         start = x.new_zeros(expected) if state is None else state
         # The backend checks dtypes and devices: those of the state and of the parameters must be those of x.
-        if layers > 1:
-            return self._stream_stack(x, start, size, batched)
-        cell = cells._modules["0"]
-        new = cell.stream(x, start, size)
-        if new is None or cell.maps_output:
-            return None if new is None else (cell.read_out(new[0]), new)
-        # What read_out(new[0]) returns as one view instead of two, and the cheapest kind: an index takes a tenth of the
-        # time of a step of one sample.
-        return new.as_strided((*shape[:-1], cell.output_size), new.stride()[1:]), new
-
-    def _stream_stack(self, x: Tensor, start: Tensor, size: float, batched: bool) -> tuple[Tensor, Tensor] | None:
-        """Step layer after layer: `_stream` for x (B, n) and more than one layer."""
-        states = []
-        for layer, cell in enumerate(self.cells):
-            assert isinstance(cell, LiquidCell)
-            new = cell.stream(x, start[layer : layer + 1], size)
-            if new is None:
+        networks: list[Network] = []
+        backend = None
+        for cell in cells.values():
+            network = cell.stream_network()
+            # The layer above reads the states themselves, without an output map.
+            if network is None or (cell.maps_output and len(networks) < layers - 1):
                 return None
-            output = cell.read_out(new[0])
-            x = output if batched else output.unsqueeze(0)
-            states.append(new)
-        return output, torch.cat(states)
+            networks.append(network)
+            if backend is None or network.switches != networks[0].switches:
+                backend = kernels.find(x, network.switches, hidden)
+            if backend is None:
+                return None
+        assert backend is not None
+        new = backend.step_stack(networks, x, start, size)
+        output = new[-1]
+        if cell.maps_output or cell.output_size != hidden:
+            output = cell.read_out(output)
+        return output, new
 
     def _cell(self, layer: int, reverse: bool) -> LiquidCell:
         positive_size("layer", layer, least=0)

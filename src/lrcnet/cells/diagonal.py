@@ -313,7 +313,11 @@ class DiagonalLRCCell(Constrained, ODECell):
         values = self.values()
         letters = torch.stack([values.unit[row] for row in ROWS])
         mixed = self.synapses == "mixed"
-        states = backend.scan_diagonal(letters, switches, self.input_terms(values, x), h, dt, mixed=mixed)
+        # In the caller's layout, or the matrix product would copy the inputs and their gradients.
+        major = x.transpose(0, 1) if batch_major else x
+        terms = self.input_terms(values, major)
+        terms = terms.transpose(0, 1) if batch_major else terms
+        states = backend.scan_diagonal(letters, switches, terms, h, dt, mixed=mixed)
         warn_if_diverged(x, h, dt, states)
         return states
 

@@ -11,7 +11,7 @@ from lrcnet.cells.base import GatesByName, ODECell, states_before
 from lrcnet.circuit import ELASTANCES, SLOPE, Switches
 from lrcnet.decomposition import scan_plainly
 from lrcnet.errors import one_of
-from lrcnet.kernels import Backend
+from lrcnet.kernels import Backend, Network
 from lrcnet.liquid import PARAMETRISATIONS, Circuit, Currents, LiquidParameters
 from lrcnet.solvers import SOLVERS, STAGED, ExplicitRungeKutta
 from lrcnet.tracing import is_unknown, register_decomposition, values_are_readable
@@ -271,17 +271,19 @@ class LiquidCell(LiquidParameters, ODECell):
 
         return derivative
 
-    def stream(self, x: Tensor, h: Tensor, dt: float) -> Tensor | None:
-        """Return the state after one input x (B, n) and h of B * m numbers, shaped like h; no gradient is recorded.
-
-        None if no backend serves the call or a hook has to compute a parameter first; then the general way must.
-        """
+    def stream_network(self) -> Network | None:
+        """Return this layer for `Backend.step_stack`; None if `forward` must run, e.g. for a hook on a parameter."""
         own = self.__dict__
         if own["backend"] == "reference" or own["_forward_pre_hooks"]:
             return None
         switches = self.switches(for_kernel=True)
-        backend = kernels.find(x, switches, own["hidden_size"])
-        return None if backend is None else backend.step(self.values_for_kernel(switches.scaled), switches, x, h, dt)
+        # Stored letters are the same tensors at every step.
+        memory = own.setdefault("_checked", {}) if switches.scaled else None
+        return Network(self.values_for_kernel(switches.scaled), switches, memory)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the memory of `stream_network` out of copies and files: it is about these tensors alone."""
+        return {name: value for name, value in self.__dict__.items() if name != "_checked"}
 
     def extra_repr(self) -> str:
         stored = "" if self.parametrisation == PARAMETRISATIONS[0] else f"parametrisation={self.parametrisation!r}, "

@@ -8,7 +8,7 @@ import logging
 from torch import Tensor
 
 from lrcnet.circuit import Switches
-from lrcnet.kernels.backend import Backend, KeptGates
+from lrcnet.kernels.backend import Backend, KeptGates, Network
 from lrcnet.kernels.cpu import CPUBackend
 from lrcnet.kernels.gpu import TritonBackend, gpu_info
 from lrcnet.kernels.native import info, unavailable
@@ -24,6 +24,7 @@ __all__ = [
     "CHOICES",
     "Backend",
     "KeptGates",
+    "Network",
     "find",
     "gpu_info",
     "info",

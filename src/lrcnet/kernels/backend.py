@@ -14,8 +14,10 @@ Axes: T time, B batch, n inputs, m hidden units.
 """
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor
 
 from lrcnet.circuit import Circuit, Switches
@@ -30,6 +32,19 @@ class KeptGates(NamedTuple):
     forget: Tensor
     update: Tensor
     w: Tensor | None
+
+
+class Network(NamedTuple):
+    """One layer of a stack, for `Backend.step_stack`.
+
+    Attributes:
+        memory: a dictionary that belongs to this network alone, in which a backend may keep the results of its checks
+            between steps; None if the tensors of the circuit are new ones at every step.
+    """
+
+    circuit: Circuit
+    switches: Switches
+    memory: dict[str, Any] | None = None
 
 
 class Backend(ABC):
@@ -87,6 +102,27 @@ class Backend(ABC):
         Raises:
             ValueError: as `scan`.
         """
+
+    def step_stack(self, networks: Sequence[Network], x: Tensor, h: Tensor, dt: float) -> Tensor:
+        """Return the states of a stack of networks after one input, shaped like h; no gradient is recorded.
+
+        Args:
+            networks: the layers; the inputs of each but the first are the first states of the layer below.
+            x: (B, n), any strides.
+            h: (L, B, m), or (L, m) for one sample.
+            dt: a number.
+
+        Raises:
+            ValueError: as `scan`.
+        """
+        if len(networks) == 1:
+            return self.step(networks[0].circuit, networks[0].switches, x, h, dt)
+        states = []
+        for network, start in zip(networks, h.view(len(networks), len(x), -1), strict=True):
+            circuit = network.circuit
+            states.append(self.step(circuit, network.switches, x[:, : len(circuit.a) - circuit.units], start, dt))
+            x = states[-1]
+        return torch.stack(states).view(h.shape)
 
     @abstractmethod
     def derivative(self, circuit: Circuit, switches: Switches, x: Tensor, h: Tensor) -> Tensor:

@@ -3,14 +3,18 @@
 Axes: T time, B batch, n inputs, m hidden units.
 """
 
+from array import array
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
 from lrcnet.circuit import Circuit, Switches, describe_mismatch
 from lrcnet.errors import describe_bad_dt, find_bad_dt, is_bad_dt
-from lrcnet.kernels import diagonal, native
+from lrcnet.kernels import native
+from lrcnet.kernels.backend import Network
 from lrcnet.kernels.operator_backend import OperatorBackend, limits_of_the_operator, slope_switches
-from lrcnet.kernels.problem import IS_DOUBLE, model_arguments, rewrite_model
+from lrcnet.kernels.problem import IS_DOUBLE, recall_model, rewrite_model
 from lrcnet.tracing import dispatcher_needed, resolve
 from lrcnet.value_checks import refuse_freed
 
@@ -31,34 +35,52 @@ class CPUBackend(OperatorBackend):
         return reasons + limits_of_the_operator(x, switches)
 
     def step(self, circuit: Circuit, switches: Switches, x: Tensor, h: Tensor, dt: float | Tensor) -> Tensor:
+        return self._step((Network(circuit, switches),), x, h, dt)
+
+    def step_stack(self, networks: Sequence[Network], x: Tensor, h: Tensor, dt: float) -> Tensor:
+        return self._step(networks, x, h, dt)
+
+    def _step(self, networks: Sequence[Network], x: Tensor, h: Tensor, dt: float | Tensor) -> Tensor:
+        """Take one step of all networks of a stack in one call; see `Backend.step_stack`."""
         if _step is None:
             raise RuntimeError(native.unavailable())
         batch, inputs = x.shape
-        dtype, g_l = x.dtype, circuit.g_l
+        dtype, count, check_dt = x.dtype, len(networks), networks[0].switches.check_dt
         # Not circuit.units: a property's call is seen in a step of one sample.
-        units = 0 if g_l is None else g_l.numel()
-        model = model_arguments(circuit, switches, x, inputs, units)
-        if model is None:
-            circuit, model = rewrite_model(circuit, switches, x, inputs, units)
+        units = 0 if (g_l := networks[0].circuit.g_l) is None else g_l.numel()
+        models: list[array[int]] = []
+        kept = []
+        for network in networks:
+            if models:
+                inputs = len(network.circuit.a) - units
+                if not 0 <= inputs <= units:
+                    raise ValueError(f"a layer must read 0 to {units} states of the layer below, but reads {inputs}")
+            model = recall_model(network, x, inputs, units)
+            if model is None:
+                circuit, arguments = rewrite_model(network.circuit, network.switches, x, inputs, units)
+                model = array("q", arguments)
+                kept.append(circuit)
+            models.append(model)
         is_double = IS_DOUBLE.get(dtype)
-        if is_double is None or not (x.is_cpu and h.is_cpu and h.dtype is dtype and h.numel() == batch * units):
+        if is_double is None or not (x.is_cpu and h.is_cpu and h.dtype is dtype and h.numel() == count * batch * units):
             raise ValueError(_describe_state(x, h, units))
         x_address, h_address = x.data_ptr(), h.data_ptr()
-        if x.is_neg() or h.is_neg() or not h_address or not (x_address or not inputs) or not h.is_contiguous():
+        if x.is_neg() or h.is_neg() or not h_address or not (x_address or not x.shape[1]) or not h.is_contiguous():
             x, h = resolve(x), resolve(h).contiguous()
             x_address, h_address = x.data_ptr(), h.data_ptr()
         dt_address = dt_stride = 0
         dt_value: float | Tensor = dt
         if isinstance(dt, Tensor):
             dt = resolve(dt)
-            dt_address, dt_stride, dt_value = _read_steps(dt, x, switches.check_dt)
-        elif not dt >= 0 and is_bad_dt(dt, switches.check_dt):
+            dt_address, dt_stride, dt_value = _read_steps(dt, x, check_dt)
+        elif not dt >= 0 and is_bad_dt(dt, check_dt):
             raise ValueError(describe_bad_dt("", dt))
         out = _empty_like(h)
         x_batch, x_channel = x.stride()
         _step(
             is_double,
-            *model,
+            count,
+            *[model.buffer_info()[0] for model in models],
             batch,
             x_address,
             x_batch,
@@ -75,17 +97,6 @@ class CPUBackend(OperatorBackend):
         if torch.is_grad_enabled() or dispatcher_needed():
             return super().derivative(circuit, switches, x, h)
         return self.step(circuit, slope_switches(switches), x, h, 1.0)
-
-    def diagonal_reasons(self, x: Tensor, switches: Switches, units: int) -> list[str]:
-        reasons = self.reasons(x, switches, units)
-        if switches.unfolds > diagonal.MOST_UNFOLDS:
-            reasons.append(f"it takes at most {diagonal.MOST_UNFOLDS} unfoldings, but there are {switches.unfolds}")
-        return reasons
-
-    def scan_diagonal(
-        self, letters: Tensor, switches: Switches, terms: Tensor, h: Tensor, dt: float | Tensor, *, mixed: bool
-    ) -> Tensor:
-        return diagonal.scan(terms, h, dt, letters, switches, mixed=mixed)
 
 
 def _describe_state(x: Tensor, h: Tensor, units: int) -> str:

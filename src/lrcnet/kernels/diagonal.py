@@ -1,4 +1,4 @@
-"""The loops over time of a diagonal LRC as torch.library operators, on the compiled library.
+"""The loops over time of a diagonal LRC as torch.library operators: schema, implementation by device, fake, autograd.
 
     s_i = sigmoid(a_i h_i + b_i),  f_i = f'_i + g_i s_i,  u_i = u'_i + k_i s_i,  w_i = w'_i + o_i h_i
     dh_i/dt = eps(w_i) (-sigmoid(f_i) h_i + tanh(u_i) e_l_i)
@@ -9,26 +9,24 @@ f' = g_l + g_in sigmoid(p), u' = g_l + k_in sigmoid(p). Otherwise they are f' an
 Axes: T time, B batch, m hidden units, R letters.
 """
 
+import importlib
+from types import ModuleType
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from lrcnet.circuit import Switches
-from lrcnet.kernels import native
 from lrcnet.kernels.operators import ONCE
-from lrcnet.kernels.problem import ELASTANCE_CODES, IS_DOUBLE, SOLVER_CODES, check_optional, check_switches
+from lrcnet.kernels.problem import IS_DOUBLE, check_optional, check_switches
 from lrcnet.tracing import resolve
 from lrcnet.value_checks import refuse_freed
 
 ROWS = ("a", "b", "g", "k", "o", "e_l", "k_eps", "g_in", "k_in", "g_l", "w_in")
 """The letters of a unit, in the order of the rows that the compiled library reads."""
 MOST_UNFOLDS = 64
-# The widest vector of float32; rows of letters are filled up to whole vectors.
-_VECTOR = 16
-# A thread should have at least this many units, or starting it takes longer than its work.
-_FEWEST_UNITS = 64
+IMPLEMENTATIONS = {"cpu": "lrcnet.kernels.native_diagonal", "cuda": "lrcnet.kernels.triton.diagonal"}
+"""Device type -> the module with its `scan` and `scan_backward`, imported when it is first used."""
 
 
 def scan(terms: Tensor, h: Tensor, dt: float | Tensor, letters: Tensor, switches: Switches, *, mixed: bool) -> Tensor:
@@ -51,7 +49,7 @@ def scan(terms: Tensor, h: Tensor, dt: float | Tensor, letters: Tensor, switches
     return states
 
 
-@torch.library.custom_op("lrcnet::diagonal_scan", mutates_args=(), device_types="cpu")
+@torch.library.custom_op("lrcnet::diagonal_scan", mutates_args=(), device_types=("cpu", "cuda"))
 def _scan(
     terms: Tensor,
     h: Tensor,
@@ -64,18 +62,19 @@ def _scan(
     unfolds: int,
     batch_first: bool,
 ) -> Tensor:
-    call = _Call(terms, h, dt, letters, dt_value, Switches(True, elastance, solver, unfolds))
-    states = _new_sequence(terms, h.shape[1], batch_first)
-    call.run(states, mixed)
+    _check(terms, h, dt, letters, Switches(True, elastance, solver, unfolds))
+    states: Tensor = _implementation(terms).scan(
+        terms, h, dt, letters, dt_value, mixed, elastance, solver, unfolds, batch_first
+    )
     return states
 
 
 @_scan.register_fake
 def _(terms: Tensor, h: Tensor, *rest: Any) -> Tensor:
-    return _new_sequence(terms, h.shape[1], rest[-1])
+    return new_sequence(terms, h.shape[1], rest[-1])
 
 
-@torch.library.custom_op("lrcnet::diagonal_scan_backward", mutates_args=(), device_types="cpu")
+@torch.library.custom_op("lrcnet::diagonal_scan_backward", mutates_args=(), device_types=("cpu", "cuda"))
 def _scan_backward(
     grad: Tensor,
     states: Tensor,
@@ -91,18 +90,15 @@ def _scan_backward(
     batch_first: bool,
     want_dt: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    switches = Switches(True, elastance, solver, unfolds)
-    call = _Call(terms, h, dt, letters, dt_value, switches, grad=grad, states=states)
-    of_terms = _new_sequence(terms, terms.shape[2], batch_first)
-    of_h = torch.zeros_like(call.h)
-    of_dt = terms.new_zeros(terms.shape[:2] if want_dt else 0)
-    parts = terms.new_zeros(call.tasks, *call.letters.shape)
-    given, states = _with_unit_stride(grad), resolve(states)
+    _check(terms, h, dt, letters, Switches(True, elastance, solver, unfolds), grad=grad, states=states)
+    states = resolve(states)
     # A hook on saved tensors may return equal numbers with other strides, even several at one address.
     if not states.is_contiguous() and not states.transpose(0, 1).is_contiguous():
         states = states.contiguous()
-    call.run(states, mixed, (given, of_terms, of_h, of_dt, parts))
-    return of_terms, of_h, of_dt, parts.sum(0)[:, : h.shape[1]].contiguous()
+    gradients: tuple[Tensor, Tensor, Tensor, Tensor] = _implementation(terms).scan_backward(
+        grad, states, terms, h, dt, letters, dt_value, mixed, elastance, solver, unfolds, batch_first, want_dt
+    )
+    return gradients
 
 
 @_scan_backward.register_fake
@@ -111,7 +107,7 @@ def _(grad: Tensor, states: Tensor, terms: Tensor, h: Tensor, *rest: Any) -> tup
     of_dt = terms.new_empty(terms.shape[:2] if want_dt else 0)
     letters = rest[1]
     return (
-        _new_sequence(terms, terms.shape[2], batch_first),
+        new_sequence(terms, terms.shape[2], batch_first),
         h.new_empty(h.shape),
         of_dt,
         letters.new_empty(letters.shape),
@@ -139,7 +135,7 @@ _scan.register_autograd(_differentiate, setup_context=_keep)
 _scan_backward.register_autograd(_refuse)
 
 
-def _new_sequence(terms: Tensor, width: int, batch_first: bool) -> Tensor:
+def new_sequence(terms: Tensor, width: int, batch_first: bool) -> Tensor:
     """Return room for (T, B, width), the samples together in memory if batch_first."""
     steps, batch = terms.shape[:2]
     if batch_first:
@@ -147,71 +143,35 @@ def _new_sequence(terms: Tensor, width: int, batch_first: bool) -> Tensor:
     return terms.new_empty(steps, batch, width)
 
 
-def _with_unit_stride(values: Tensor) -> Tensor:
+def with_unit_stride(values: Tensor) -> Tensor:
     """Return (T, B, width) whose last axis lies together in memory and whose strides are not negative."""
     values = resolve(values)
     return values if values.stride(2) == 1 or values.shape[2] == 1 else values.contiguous()
 
 
-class _Call:
-    """The tensors of a call, checked and laid out as the compiled library reads them."""
+def _implementation(terms: Tensor) -> ModuleType:
+    return importlib.import_module(IMPLEMENTATIONS[terms.device.type])
 
-    def __init__(
-        self,
-        terms: Tensor,
-        h: Tensor,
-        dt: Tensor | None,
-        letters: Tensor,
-        dt_value: float,
-        switches: Switches,
-        **of_states: Tensor,
-    ) -> None:
-        check_switches(switches)
-        self.switches = switches
-        if terms.dim() != 3 or terms.dtype not in IS_DOUBLE or not terms.is_cpu:
-            raise ValueError(
-                "the terms must have 3 dimensions and be float32 or float64 on the CPU, but have shape "
-                f"{tuple(terms.shape)} and are {terms.dtype} on {terms.device}; convert the input and the network"
-            )
-        steps, batch, both = terms.shape
-        units = both // 2
-        # An odd number of terms has no two planes; the shape below is then one that the terms do not have.
-        check_optional("the terms", terms, (steps, batch, 2 * units), terms)
-        check_optional("h", h, (batch, units), terms)
-        check_optional("letters", letters, (len(ROWS), units), terms)
-        check_optional("dt", dt, (steps, batch), terms)
-        for name, tensor in of_states.items():
-            check_optional(name, tensor, (steps, batch, units), terms)
-        for name, given in {"the terms": terms, "h": h, "letters": letters, "dt": dt, **of_states}.items():
-            if given is not None:
-                refuse_freed(name, given)
-        self.terms, self.h = _with_unit_stride(terms), resolve(h).contiguous()
-        self.dt, self.dt_value = None if dt is None else resolve(dt), dt_value
-        width = -(-h.shape[1] // _VECTOR) * _VECTOR
-        self.letters = functional.pad(resolve(letters), (0, width - h.shape[1])).contiguous()
-        vectors = batch * width // _VECTOR
-        self.tasks = max(1, min(torch.get_num_threads(), vectors * _VECTOR // _FEWEST_UNITS))
 
-    def run(
-        self,
-        states: Tensor,
-        mixed: bool,
-        gradients: tuple[Tensor, Tensor, Tensor, Tensor, Tensor] | None = None,
-    ) -> None:
-        """Fill the states, or the gradients if there are any."""
-        (steps, batch, both), dt, switches = self.terms.shape, self.dt, self.switches
-        numbers = [
-            *(self.tasks, int(mixed), ELASTANCE_CODES[switches.elastance], SOLVER_CODES[switches.solver]),
-            *(steps, batch, both // 2, switches.unfolds, self.letters.shape[1]),
-            *(self.terms.data_ptr(), *self.terms.stride()[:2], self.h.data_ptr()),
-            *((0, 0, 0) if dt is None else (dt.data_ptr(), *dt.stride())),
-            *(self.dt_value, self.letters.data_ptr(), states.data_ptr(), *states.stride()[:2]),
-        ]
-        if gradients is None:
-            numbers += [0] * 9
-        else:
-            given, of_terms, of_h, of_dt, of_letters = gradients
-            numbers += [given.data_ptr(), *given.stride()[:2], of_terms.data_ptr(), *of_terms.stride()[:2]]
-            numbers += [of_h.data_ptr(), of_dt.data_ptr() if of_dt.numel() else 0, of_letters.data_ptr()]
-        if steps and batch:
-            native.call("diagonal")(IS_DOUBLE[self.terms.dtype], *numbers)
+def _check(
+    terms: Tensor, h: Tensor, dt: Tensor | None, letters: Tensor, switches: Switches, **of_states: Tensor
+) -> None:
+    """Raise a ValueError for unknown switches, and for tensors that do not fit the terms or have no memory."""
+    check_switches(switches)
+    if terms.dim() != 3 or terms.dtype not in IS_DOUBLE or terms.device.type not in IMPLEMENTATIONS:
+        raise ValueError(
+            "the terms must have 3 dimensions and be float32 or float64 on the CPU, but have shape "
+            f"{tuple(terms.shape)} and are {terms.dtype} on {terms.device}; convert the input and the network"
+        )
+    steps, batch, both = terms.shape
+    units = both // 2
+    # An odd number of terms has no two planes; the shape below is then one that the terms do not have.
+    check_optional("the terms", terms, (steps, batch, 2 * units), terms)
+    check_optional("h", h, (batch, units), terms)
+    check_optional("letters", letters, (len(ROWS), units), terms)
+    check_optional("dt", dt, (steps, batch), terms)
+    for name, tensor in of_states.items():
+        check_optional(name, tensor, (steps, batch, units), terms)
+    for name, given in {"the terms": terms, "h": h, "letters": letters, "dt": dt, **of_states}.items():
+        if given is not None:
+            refuse_freed(name, given)

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from lrcnet.circuit import SLOPE, STEP_LETTERS, Circuit, Switches
+from lrcnet.kernels import diagonal
 from lrcnet.kernels.backend import Backend, KeptGates
 from lrcnet.kernels.operators import run
 from lrcnet.kernels.problem import ELASTANCE_CODES, FUSED_SOLVERS, IS_DOUBLE, SOLVER_CODES, Problem
@@ -60,6 +61,18 @@ class OperatorBackend(Backend):
     def derivative(self, circuit: Circuit, switches: Switches, x: Tensor, h: Tensor) -> Tensor:
         slopes, _ = self.scan(circuit, slope_switches(switches), x.unsqueeze(0), h, 1.0)
         return slopes[0]
+
+    def diagonal_reasons(self, x: Tensor, switches: Switches, units: int) -> list[str]:
+        # Units that do not see each other are no matter of size.
+        reasons = self.reasons(x, switches, 1)
+        if switches.unfolds > diagonal.MOST_UNFOLDS:
+            reasons.append(f"it takes at most {diagonal.MOST_UNFOLDS} unfoldings, but there are {switches.unfolds}")
+        return reasons
+
+    def scan_diagonal(
+        self, letters: Tensor, switches: Switches, terms: Tensor, h: Tensor, dt: float | Tensor, *, mixed: bool
+    ) -> Tensor:
+        return diagonal.scan(terms, h, dt, letters, switches, mixed=mixed)
 
 
 def slope_switches(switches: Switches) -> Switches:

@@ -6,12 +6,14 @@ Axes: T time, B batch, n inputs, m hidden units, K unfoldings. x is (T, B, n), o
 from array import array
 from collections.abc import Callable, Sequence
 from functools import cache
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from lrcnet.circuit import LETTERS, SLOPE, STEP_LETTERS, Circuit, Switches, check_letters, describe_mismatch
+from lrcnet.kernels.backend import Network
 from lrcnet.tracing import resolve
 from lrcnet.value_checks import refuse_freed
 
@@ -25,6 +27,9 @@ TENSORS = ("x", "h0", "dt", *STEP_LETTERS)
 """The tensors of a problem that have a gradient, in the operators' order; its numbers follow: dt_value, then the
 switches. The mask of a wiring is the operators' last argument."""
 _LETTERS, _TENSORS = len(STEP_LETTERS), len(TENSORS)
+
+# Called by `map`: in a step of one sample a loop would be seen.
+_address, _size = Tensor.data_ptr, Tensor.numel
 
 # scaled -> the unit of each step letter. C++ reads them from this memory as a `Letters<double>`: one address costs a
 # step less than eleven numbers.
@@ -168,6 +173,43 @@ def model_arguments(circuit: Circuit, switches: Switches, x: Tensor, inputs: int
     codes, read_addresses = _plan(switches)
     addresses = read_addresses(circuit, x.dtype, (inputs + units, units), (units,), (inputs,))
     return None if addresses is None else (*codes, inputs, units, *addresses)
+
+
+def recall_model(network: Network, x: Tensor, inputs: int, units: int) -> "array[int] | None":
+    """Return `model_arguments` as C++ reads them, from memory as long as the tensors lie where they were checked.
+
+    The memory holds on to the checked tensors, so that no other tensor can have their addresses: one with the same
+    address and as many numbers has the same memory.
+    """
+    circuit, switches, memory = network
+    if memory is None:
+        model = model_arguments(circuit, switches, x, inputs, units)
+        return None if model is None else array("q", model)
+    known = memory.get("model")
+    about = (switches, x.dtype, inputs, units)
+    if known is not None and known[0] == about:
+        _, present, absent, nothing, addresses, sizes, packed, _ = known
+        letters = present(circuit)
+        still_there = absent(circuit) == nothing and list(map(_address, letters)) == addresses
+        if still_there and list(map(_size, letters)) == sizes:
+            return packed  # type: ignore[no-any-return]
+    model = model_arguments(circuit, switches, x, inputs, units)
+    if model is None:
+        return None
+    packed = array("q", model)
+    _remember(memory, about, circuit, packed)
+    return packed
+
+
+def _remember(memory: dict[str, Any], about: tuple[Any, ...], circuit: Circuit, packed: "array[int]") -> None:
+    """Keep checked arguments in the memory of a network, with the places of its tensors; see `recall_model`."""
+    tensors = tuple(None if letter is None else letter.detach() for letter in circuit)
+    present = itemgetter(*[i for i, tensor in enumerate(tensors) if tensor is not None])
+    missing: list[Any] = [i for i, tensor in enumerate(tensors) if tensor is None]
+    absent = itemgetter(*missing or [slice(0)])
+    letters = present(tensors)
+    addresses, sizes = list(map(_address, letters)), list(map(_size, letters))
+    memory["model"] = about, present, absent, absent(tensors), addresses, sizes, packed, tensors
 
 
 def rewrite_model(

@@ -18,7 +18,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 from lrcnet.kernels.problem import ELASTANCE_CODES, SOLVER_CODES
-from lrcnet.kernels.triton import sizes
+from lrcnet.kernels.triton import diagonal, sizes
 from lrcnet.kernels.triton.backward import scan_backward
 from lrcnet.kernels.triton.forward import scan_forward
 from lrcnet.kernels.triton.inputs import input_currents, input_gradients
@@ -31,13 +31,14 @@ TARGETS = {
 }
 SHARED_MEMORY = {"sm_80": 163 * 1024, "sm_90": 227 * 1024, "gfx942": 64 * 1024}
 """Bytes that one program may have at most."""
-FORWARD = ("scan_forward", "input_currents")
+FORWARD = ("scan_forward", "input_currents", "diagonal_forward")
 TYPES = {torch.float32: "fp32", torch.float64: "fp64"}
 # (saturated, elastance, solver): the heaviest equation, the LRCU and the LTC.
 MODELS = [(True, "symmetric", "exponential"), (True, "symmetric", "euler"), (False, "none", "hybrid")]
 
 # Parameters that are numbers; the others are addresses, unless they are known when a kernel is compiled.
 _STRIDES = {"gap_t", "gap_b", "state_t", "state_b", "grad_t", "grad_b", "grad_u", "before_point", "y_point"}
+_STRIDES |= {"terms_t", "terms_b", "before_t", "before_b", "of_terms_t", "of_terms_b"}
 _NUMBERS = _STRIDES | {"steps", "batch", "m", "n", "unfolds", "points", "chunk", "rows"}
 
 
@@ -83,6 +84,18 @@ def list_kernels(dtype: torch.dtype) -> Iterator[Kernel]:
     ):
         constants = {"ELASTIC": True, "POINTS": tile.points, "ROWS": tile.rows, "COLUMNS": tile.columns, **more}
         yield Kernel(function, dtype, constants, tile.warps)
+    yield from _diagonal_kernels(dtype)
+
+
+def _diagonal_kernels(dtype: torch.dtype) -> Iterator[Kernel]:
+    """Yield the kernels of the diagonal LRC in both forms, with the heaviest solver and elastance."""
+    for mixed in (True, False):
+        codes = {"ELASTANCE": ELASTANCE_CODES["symmetric"], "SOLVER": SOLVER_CODES["exponential"]}
+        constants = {"MIXED": mixed, **codes, "UNITS": diagonal.UNITS}
+        name = "mixed" if mixed else "per channel"
+        yield Kernel(diagonal.diagonal_forward, dtype, constants, diagonal.WARPS, name)
+        backward = {**constants, "BLOCK": diagonal.BLOCK}
+        yield Kernel(diagonal.diagonal_backward, dtype, backward, diagonal.WARPS, name)
 
 
 def _scan_kernels(dtype: torch.dtype, size: sizes.Scan, saturated: bool, elastance: str, solver: str) -> list[Kernel]:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from lrcnet import kernels
-from lrcnet.kernels import Backend, operators
+from lrcnet.kernels import Backend, diagonal, operators
 from lrcnet.kernels.gpu import TritonBackend
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
@@ -18,6 +18,7 @@ def use_interpreted_kernels() -> Backend:
     # A GPU does not warn where an exponential overflows, as it is meant to; NumPy would.
     np.seterr(all="ignore")
     operators.IMPLEMENTATIONS["cpu"] = operators.IMPLEMENTATIONS["cuda"]
+    diagonal.IMPLEMENTATIONS["cpu"] = diagonal.IMPLEMENTATIONS["cuda"]
     kernels.BACKENDS[:] = [TritonBackend("cpu")]
     return kernels.BACKENDS[0]
 

@@ -59,6 +59,20 @@ def test_laws_on_small_shapes() -> None:
 
 
 @pytest.mark.slow
+def test_laws_of_the_diagonal_network() -> None:
+    shared = "tests/kernels/test_diagonal.py"
+    # Their shapes take an interpreter too long, or they are about the compiled library; diagonal_laws.py has the laws.
+    elsewhere = ("float64", "float32", "repeated_runs", "every_length", "on_the_cpu", "do_not_fit")
+    assert " passed" in run_interpreted("tests/kernels/gpu/diagonal_laws.py")
+    assert " passed" in run_interpreted(shared, "-k", f"not ({' or '.join(elsewhere)})")
+
+
+def test_the_diagonal_equation_and_its_gradients_on_small_networks() -> None:
+    law = "tests/kernels/gpu/diagonal_laws.py::test_double_precision_equals_the_plain_loop"
+    assert "2 passed" in run_interpreted(law, "-k", "euler and asymmetric")
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(kernels.unavailable() is not None, reason="the tests of tests/kernels need the compiled kernels")
 def test_laws_that_the_cpu_kernels_obey_too() -> None:
     files = [f"tests/kernels/{name}" for name in SHARED]

@@ -86,8 +86,8 @@ struct Diagonal {
   double dt_value;  // used where dt is null
   void* states;
   std::int64_t state_time, state_batch;
-  const void* of_states;  // gradient of the states; null in the forward pass. The unit's stride is 1.
-  std::int64_t of_time, of_batch;
+  const void* of_states;  // gradient of the states; null in the forward pass. The unit's stride is 1, or 0.
+  std::int64_t of_time, of_batch, of_unit;
   void *of_terms, *of_h0, *of_dt, *of_letters;  // zero at first but for of_terms; of_letters for every task, of_dt (T, B)
   std::int64_t of_terms_time, of_terms_batch;
   bool (*is_interrupted)(void* watch);

@@ -91,6 +91,8 @@ struct Backward {
       T* to = gh + b * sizes.m_padded;
       if (gradients.unit == 1)  // a constant stride, so that the compiler makes vectors of it
         for (index_t i = 0; i < sizes.m; ++i) to[i] += from[i];
+      else if (gradients.unit == 0)  // the gradient of a sum is one number
+        for (index_t i = 0; i < sizes.m; ++i) to[i] += *from;
       else
         for (index_t i = 0; i < sizes.m; ++i) to[i] += from[i * gradients.unit];
     }

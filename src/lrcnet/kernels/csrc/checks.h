@@ -102,6 +102,7 @@ struct Checks {
     given(call.of_terms, numbers, "memory for the gradient of the terms");
     given(call.of_h0, product({call.B, call.m}), "memory for the gradient of the first states");
     given(call.of_letters, 1, "memory for the gradients of the letters");
+    need(call.of_unit == 0 || call.of_unit == 1, "gradients of the states that lie side by side");
     need(call.T <= 1 || call.of_terms_time >= 2 * call.m, "gradients that lie side by side");
     need(call.B <= 1 || call.of_terms_batch >= 2 * call.m, "gradients that lie side by side");
   }

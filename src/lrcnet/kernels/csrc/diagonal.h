@@ -80,19 +80,11 @@ struct DiagonalLoops {
     return {unit.g_l + unit.input_g * open, unit.g_l + unit.input_k * open, second, open};
   }
 
-  // The state after one unfolding; the gates and the unit's own synapse at its beginning.
-  struct Step {
-    Vec<T> F, U, w, synapse, next;
-  };
-
-  Step advance_unit(const Unit& unit, const FromInput& input, Vec<T> h, T d) const {
-    Step step;
-    step.synapse = sigmoid<T>(unit.a * h + unit.b);
-    step.F = input.f + unit.g * step.synapse;
-    step.U = input.u + unit.k * step.synapse;
-    step.w = input.w + unit.o * h;
-    step.next = advance<T>(switches, h, d, step.F, step.U, step.w, unit.own);
-    return step;
+  // The state after one unfolding.
+  Vec<T> advance_unit(const Unit& unit, const FromInput& input, Vec<T> h, T d) const {
+    const Vec<T> synapse = sigmoid<T>(unit.a * h + unit.b);
+    Vec<T> f = input.f + unit.g * synapse, u = input.u + unit.k * synapse;
+    return advance<T>(switches, h, d, f, u, input.w + unit.o * h, unit.own);
   }
 
   void forward(index_t first, index_t last) const {
@@ -104,7 +96,7 @@ struct DiagonalLoops {
         const FromInput input = from_input(own, terms(t, at), at.count);
         const T d = gap(t, at.sample);
         Vec<T> h = state_before(t, at);
-        for (index_t fold = 0; fold < call.K; ++fold) h = advance_unit(own, input, h, d).next;
+        for (index_t fold = 0; fold < call.K; ++fold) h = advance_unit(own, input, h, d);
         T* to = static_cast<T*>(call.states) + t * call.state_time + at.sample * call.state_batch;
         store_part(to + at.unit, h, at.count);
       }
@@ -120,48 +112,129 @@ struct DiagonalLoops {
     }
   }
 
+  // The gates of one unfolding that starts from h, and the unit's own synapse.
+  struct Gates {
+    Vec<T> h, F, U, synapse;
+    Elastic<T> elastic;
+  };
+
+  // The gates of several unfoldings at once: those of one alone would wait for each of its results.
+  template <int N>
+  LRCNET_INLINE void open_gates(const Unit& own, const FromInput (&input)[N], Gates (&gates)[N]) const {
+    Vec<T> t[N], u[N], s[4 * N];
+    for (int i = 0; i < N; ++i) t[i] = -(own.a * gates[i].h + own.b);
+    sigmoid_of_minus<T, true, N>(t);
+    for (int i = 0; i < N; ++i) {
+      gates[i].synapse = t[i];
+      const Vec<T> w = input[i].w + own.o * gates[i].h;
+      u[i] = input[i].u + own.k * t[i];
+      s[4 * i] = -(input[i].f + own.g * t[i]), s[4 * i + 1] = T(2) * absolute<T>(u[i]);
+      s[4 * i + 2] = -w - own.own[kKEps], s[4 * i + 3] = own.own[kKEps] - w;
+    }
+    sigmoid_of_minus<T, true, 4 * N>(s);
+    for (int i = 0; i < N; ++i) {
+      gates[i].F = s[4 * i], gates[i].U = hyperbolic_tangent<T>(u[i], s[4 * i + 1]);
+      const Vec<T> plus = s[4 * i + 2], minus = s[4 * i + 3], by_plus = plus - plus * plus,
+                   by_minus = minus - minus * minus;
+      if (switches.elastance == kSymmetric)
+        gates[i].elastic = {plus - minus, by_plus - by_minus, by_plus + by_minus};
+      else if (switches.elastance == kAsymmetric)  // k_eps is 0
+        gates[i].elastic = {plus, by_plus, Vec<T>{}};
+      else
+        gates[i].elastic = {splat(T(1)), Vec<T>{}, Vec<T>{}};
+    }
+  }
+
+  // The gradients of the gates' arguments and of the gap, summed over the unfoldings of a step.
+  struct OfGates {
+    Vec<T> f, u, w, d;
+  };
+
+  LRCNET_INLINE void close_gates(const Unit& own, const Gates& gates, T d, Vec<T>& gh, Vec<T> (&sums)[Diagonal::kRows],
+                                 OfGates& of) const {
+    const Vec<T> h = gates.h, open = gates.synapse;
+    const UnitGradient<T> g =
+        differentiate_gates<T>(switches, gh, h, d, gates.F, gates.U, gates.elastic, own.own);
+    const Vec<T> argument = (g.f * own.g + g.u * own.k) * (open - open * open);
+    sums[Diagonal::kA] += argument * h, sums[Diagonal::kB] += argument;
+    sums[Diagonal::kG] += g.f * open, sums[Diagonal::kK] += g.u * open;
+    sums[Diagonal::kO] += g.w * h;
+    sums[Diagonal::kEL] += g.unit[kEl], sums[Diagonal::kKEps] += g.unit[kKEps];
+    of.f += g.f, of.u += g.u, of.w += g.w, of.d += g.d;
+    gh = g.h + argument * own.a + g.w * own.o;
+  }
+
+  // Writes the gradients of a step's terms and gap, and adds to those of the letters that only the inputs see.
+  LRCNET_INLINE void write_step(const Unit& own, const Item& at, index_t t, const FromInput& input, const OfGates& of,
+                                Vec<T> (&sums)[Diagonal::kRows]) const {
+    T* to = static_cast<T*>(call.of_terms) + t * call.of_terms_time + at.sample * call.of_terms_batch + at.unit;
+    if (Mixed) {
+      const Vec<T> open = input.synapse;
+      sums[Diagonal::kInputG] += of.f * open, sums[Diagonal::kInputK] += of.u * open, sums[Diagonal::kGL] += of.f + of.u;
+      store_part(to, (of.f * own.input_g + of.u * own.input_k) * (open - open * open), at.count);
+      store_part(to + call.m, of.w, at.count);
+    } else {
+      sums[Diagonal::kP] += of.w;
+      store_part(to, of.f, at.count), store_part(to + call.m, of.u, at.count);
+    }
+    if (call.of_dt)
+      static_cast<T*>(call.of_dt)[t * call.B + at.sample] += sum_lanes<T>(of.d) / static_cast<T>(call.K);
+  }
+
+  Vec<T> given_gradient(index_t t, const Item& at) const {
+    const T* from = static_cast<const T*>(call.of_states) + t * call.of_time + at.sample * call.of_batch;
+    if (call.of_unit) return load_part(from + at.unit, at.count);
+    // The gradient of a sum is one number.
+    return at.count < W ? masked<T>(splat(*from), lanes_below<T>(at.count)) : splat(*from);
+  }
+
+  // N steps of one unfolding each, which end before `stop`.
+  template <int N>
+  LRCNET_INLINE void sweep_steps(const Unit& own, const Item& at, index_t stop, Vec<T>& gh,
+                                 Vec<T> (&sums)[Diagonal::kRows]) const {
+    FromInput input[N];
+    Gates gates[N];
+    for (int i = 0; i < N; ++i) gates[i].h = state_before(stop - N + i, at);
+    for (int i = 0; i < N; ++i) input[i] = from_input(own, terms(stop - N + i, at), at.count);
+    open_gates<N>(own, input, gates);
+    for (int i = N - 1; i >= 0; --i) {
+      const index_t t = stop - N + i;
+      gh += given_gradient(t, at);
+      OfGates of = {};
+      close_gates(own, gates[i], gap(t, at.sample), gh, sums, of);
+      write_step(own, at, t, input[i], of, sums);
+    }
+  }
+
+  // One step of several unfoldings: their first states are computed again.
+  void sweep_unfolds(const Unit& own, const Item& at, index_t t, Vec<T>& gh, Vec<T> (&sums)[Diagonal::kRows]) const {
+    const FromInput input[1] = {from_input(own, terms(t, at), at.count)};
+    const T d = gap(t, at.sample);
+    Vec<T> before[Diagonal::kMostUnfolds];
+    before[0] = state_before(t, at);
+    for (index_t fold = 0; fold + 1 < call.K; ++fold)
+      before[fold + 1] = advance_unit(own, input[0], before[fold], d);
+    gh += given_gradient(t, at);
+    OfGates of = {};
+    for (index_t fold = call.K - 1; fold >= 0; --fold) {
+      Gates gates[1];
+      gates[0].h = before[fold];
+      open_gates<1>(own, input, gates);
+      close_gates(own, gates[0], d, gh, sums, of);
+    }
+    write_step(own, at, t, input[0], of, sums);
+  }
+
   // The gradients of one item over the steps from start to stop.
   void sweep(const Item& at, index_t start, index_t stop, T* of_letters) const {
     const Unit own = unit(at.unit);
     Vec<T> sums[Diagonal::kRows] = {};
     T* carried = static_cast<T*>(call.of_h0) + at.sample * call.m + at.unit;
     Vec<T> gh = load_part(carried, at.count);
-    for (index_t t = stop - 1; t >= start; --t) {
-      const T* given = static_cast<const T*>(call.of_states) + t * call.of_time + at.sample * call.of_batch;
-      gh += load_part(given + at.unit, at.count);
-      const FromInput input = from_input(own, terms(t, at), at.count);
-      const T d = gap(t, at.sample);
-      Vec<T> before[Diagonal::kMostUnfolds];
-      before[0] = state_before(t, at);
-      for (index_t fold = 0; fold + 1 < call.K; ++fold)
-        before[fold + 1] = advance_unit(own, input, before[fold], d).next;
-      Vec<T> gf = {}, gu = {}, gw = {}, gd = {};
-      for (index_t fold = call.K - 1; fold >= 0; --fold) {
-        const Vec<T> h = before[fold];
-        const Step step = advance_unit(own, input, h, d);
-        const UnitGradient<T> g = advance_backward<T>(switches, gh, h, d, step.F, step.U, step.w, own.own);
-        const Vec<T> open = step.synapse;
-        const Vec<T> argument = (g.f * own.g + g.u * own.k) * (open - open * open);
-        sums[Diagonal::kA] += argument * h, sums[Diagonal::kB] += argument;
-        sums[Diagonal::kG] += g.f * open, sums[Diagonal::kK] += g.u * open;
-        sums[Diagonal::kO] += g.w * h;
-        sums[Diagonal::kEL] += g.unit[kEl], sums[Diagonal::kKEps] += g.unit[kKEps];
-        gf += g.f, gu += g.u, gw += g.w, gd += g.d;
-        gh = g.h + argument * own.a + g.w * own.o;
-      }
-      T* to = static_cast<T*>(call.of_terms) + t * call.of_terms_time + at.sample * call.of_terms_batch + at.unit;
-      if (Mixed) {
-        const Vec<T> open = input.synapse;
-        sums[Diagonal::kInputG] += gf * open, sums[Diagonal::kInputK] += gu * open, sums[Diagonal::kGL] += gf + gu;
-        store_part(to, (gf * own.input_g + gu * own.input_k) * (open - open * open), at.count);
-        store_part(to + call.m, gw, at.count);
-      } else {
-        sums[Diagonal::kP] += gw;
-        store_part(to, gf, at.count), store_part(to + call.m, gu, at.count);
-      }
-      if (call.of_dt)
-        static_cast<T*>(call.of_dt)[t * call.B + at.sample] += sum_lanes<T>(gd) / static_cast<T>(call.K);
-    }
+    index_t t = stop;
+    for (; call.K == 1 && t - start >= 2; t -= 2) sweep_steps<2>(own, at, t, gh, sums);
+    for (; call.K == 1 && t > start; --t) sweep_steps<1>(own, at, t, gh, sums);
+    for (; t > start; --t) sweep_unfolds(own, at, t - 1, gh, sums);
     store_part(carried, gh, at.count);
     for (int row = 0; row < Diagonal::kRows; ++row) {
       T* sum = of_letters + row * call.width + at.unit;

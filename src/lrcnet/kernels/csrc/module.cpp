@@ -93,7 +93,16 @@ bool refuse(const lrcnet::Checks& checks) {
   return checks.problem != nullptr;
 }
 
-void read_model(Reader& reader, Problem& problem) {
+// The same numbers one after the other in memory.
+struct Packed {
+  const std::int64_t* next;
+
+  long long integer() { return *next++; }
+  void* address() { return reinterpret_cast<void*>(static_cast<std::intptr_t>(integer())); }
+};
+
+template <class Source>
+void read_model(Source& reader, Problem& problem) {
   problem.saturated = static_cast<int>(reader.integer());
   problem.elastance = static_cast<int>(reader.integer());
   problem.solver = static_cast<int>(reader.integer());
@@ -277,31 +286,65 @@ PyObject* scan_backward(PyObject*, PyObject* const* args, Py_ssize_t count) {
   return interrupted ? nullptr : no_memory(failed);
 }
 
-// step(is_double, model..., batch, x, x_batch, x_channel, h, dt, dt_batch, dt_value, out) -> None.
+// step(is_double, layers, the address of each layer's model as 64-bit integers, batch, x, x_batch, x_channel, h, dt, dt_batch, dt_value, out) -> None.
+// h and out are (layers, batch, m); the inputs of each layer but the first are the first states of the layer below.
 PyObject* step(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  constexpr int kMostLayers = 64;
   Reader reader{args, count};
-  Problem problem{};
+  Problem problems[kMostLayers];
   const bool is_double = reader.is_double();
-  read_model(reader, problem);
-  problem.T = 1;
-  problem.B = reader.integer();
-  problem.x = reader.address(), problem.x_batch = reader.integer(), problem.x_channel = reader.integer();
-  const void* h = reader.address();
-  problem.dt = reader.address(), problem.dt_batch = reader.integer(), problem.dt_value = reader.number();
-  void* out = reader.address();
-  problem.states = out;
+  const long long layers = reader.integer();
+  if (layers < 1 || layers > kMostLayers) {
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "a step needs from 1 to 64 layers");
+    return nullptr;
+  }
+  for (long long i = 0; i < layers; ++i) {
+    problems[i] = Problem{};
+    const std::int64_t* model = static_cast<const std::int64_t*>(reader.address());
+    if (!model) {
+      if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "a step needs the model of every layer");
+      return nullptr;
+    }
+    Packed packed{model};
+    read_model(packed, problems[i]);
+  }
+  Problem& first = problems[0];
+  first.T = 1;
+  first.B = reader.integer();
+  first.x = reader.address(), first.x_batch = reader.integer(), first.x_channel = reader.integer();
+  const char* h = static_cast<const char*>(reader.address());
+  first.dt = reader.address(), first.dt_batch = reader.integer(), first.dt_value = reader.number();
+  char* out = static_cast<char*>(reader.address());
+  first.states = out;
   lrcnet::Checks checks{is_double ? 8 : 4};
-  checks.model(problem), checks.step(problem, h);
+  checks.model(first), checks.step(first, h);
+  // Nothing else is computed from the sizes before they are checked.
   if (reader.failed() || refuse(checks)) return nullptr;
+  const std::int64_t state = first.B * first.m * checks.item;
+  std::int64_t widest = first.n, work = 0;
+  for (long long i = 0; i < layers; ++i) {
+    Problem& problem = problems[i];
+    if (i > 0) {
+      problem.T = 1, problem.B = first.B, problem.x = out + (i - 1) * state, problem.x_batch = first.m,
+      problem.x_channel = 1;
+      problem.dt = first.dt, problem.dt_batch = first.dt_batch, problem.dt_value = first.dt_value;
+      problem.states = out + i * state;
+      checks.model(problem), checks.step(problem, h + i * state);
+      checks.need(problem.m == first.m && problem.n <= first.m, "layers of equal size that read the layer below");
+      if (refuse(checks)) return nullptr;
+    }
+    widest = problem.n > widest ? problem.n : widest;
+    work += problem.B * problem.K * problem.m * (problem.n + problem.m);
+  }
   // Includes padding to the widest vector; see step_batch.
-  const std::size_t bytes = static_cast<std::size_t>(problem.n + 7 * (problem.m + 16)) * (is_double ? 8 : 4);
+  const std::size_t bytes = static_cast<std::size_t>(widest + 7 * (first.m + 16)) * (is_double ? 8 : 4);
   alignas(64) char stack_memory[16384];
   void* scratch = bytes <= sizeof stack_memory ? stack_memory : std::malloc(bytes);
   if (!scratch) return PyErr_NoMemory();
   // Only for long steps: releasing the interpreter's lock costs as much as a small step.
-  const bool release = problem.B * problem.K * problem.m * (problem.n + problem.m) > 65536;
-  PyThreadState* thread = release ? PyEval_SaveThread() : nullptr;
-  in_use->step(problem, is_double, h, out, scratch);
+  PyThreadState* thread = work > 65536 ? PyEval_SaveThread() : nullptr;
+  for (long long i = 0; i < layers; ++i)
+    in_use->step(problems[i], is_double, h + i * state, out + i * state, scratch);
   if (thread) PyEval_RestoreThread(thread);
   if (scratch != stack_memory) std::free(scratch);
   Py_RETURN_NONE;
@@ -373,7 +416,7 @@ PyObject* cfc(PyObject*, PyObject* const* args, Py_ssize_t count) {
 }
 
 // diagonal(is_double, threads, mixed, elastance, solver, T, B, m, K, width, terms, terms_time, terms_batch, h0, dt,
-// dt_time, dt_batch, dt_value, letters, states, state_time, state_batch, of_states, of_time, of_batch, of_terms,
+// dt_time, dt_batch, dt_value, letters, states, state_time, state_batch, of_states, of_time, of_batch, of_unit, of_terms,
 // of_terms_time, of_terms_batch, of_h0, of_dt, of_letters) -> None. of_states is 0 in the forward pass.
 PyObject* diagonal(PyObject*, PyObject* const* args, Py_ssize_t count) {
   Reader reader{args, count};
@@ -389,12 +432,15 @@ PyObject* diagonal(PyObject*, PyObject* const* args, Py_ssize_t count) {
   call.dt_value = reader.number();
   call.letters = reader.address();
   call.states = reader.address(), call.state_time = reader.integer(), call.state_batch = reader.integer();
-  call.of_states = reader.address(), call.of_time = reader.integer(), call.of_batch = reader.integer();
+  call.of_states = reader.address(), call.of_time = reader.integer(), call.of_batch = reader.integer(),
+  call.of_unit = reader.integer();
   call.of_terms = reader.address(), call.of_terms_time = reader.integer(), call.of_terms_batch = reader.integer();
   call.of_h0 = reader.address(), call.of_dt = reader.address(), call.of_letters = reader.address();
   lrcnet::Checks checks{is_double ? 8 : 4};
   checks.diagonal(call);
   if (reader.failed() || refuse(checks)) return nullptr;
+  const std::int64_t numbers = call.T * call.B * call.m * checks.item;
+  call.of_states ? prefer_huge_pages(call.of_terms, 2 * numbers) : prefer_huge_pages(call.states, numbers);
   bool interrupted;
   {
     Released released;

@@ -80,12 +80,17 @@ struct UnitGradient {
   Vec<T> h, f, u, w, d, unit[kUnitLetters];
 };
 
-// The gradients of one unfolding: F and U as advance left them, gh the gradient of the next state.
+// The elastance with its derivatives by w and by k_eps.
 template <class T>
-LRCNET_INLINE UnitGradient<T> advance_backward(const Switches& switches, Vec<T> gh, Vec<T> h, T d, Vec<T> F, Vec<T> U,
-                                               Vec<T> w, const Vec<T> (&unit)[kUnitLetters]) {
-  Vec<T> eps_w = {}, eps_k = {};
-  const Vec<T> eps = elastance<T>(switches, w, unit[kKEps], eps_w, eps_k);
+struct Elastic {
+  Vec<T> eps, by_w, by_k;
+};
+
+// The gradients of one unfolding, given its gates: F and U as advance left them, gh the gradient of the next state.
+template <class T>
+LRCNET_INLINE UnitGradient<T> differentiate_gates(const Switches& switches, Vec<T> gh, Vec<T> h, T d, Vec<T> F, Vec<T> U,
+                                                  const Elastic<T>& elastic, const Vec<T> (&unit)[kUnitLetters]) {
+  const Vec<T> eps = elastic.eps, eps_w = elastic.by_w, eps_k = elastic.by_k;
   const Vec<T> c = d * eps, drive = U * unit[kEl];
   Vec<T> gc, gF, g_drive, gh_before;
   if (switches.solver == kEuler || switches.solver == kSlope) {
@@ -123,6 +128,15 @@ LRCNET_INLINE UnitGradient<T> advance_backward(const Switches& switches, Vec<T> 
     g.u *= T(1) - U * U;
   }
   return g;
+}
+
+// The same, with the elastance computed again from w.
+template <class T>
+LRCNET_INLINE UnitGradient<T> advance_backward(const Switches& switches, Vec<T> gh, Vec<T> h, T d, Vec<T> F, Vec<T> U,
+                                               Vec<T> w, const Vec<T> (&unit)[kUnitLetters]) {
+  Elastic<T> elastic = {};
+  elastic.eps = elastance<T>(switches, w, unit[kKEps], elastic.by_w, elastic.by_k);
+  return differentiate_gates<T>(switches, gh, h, d, F, U, elastic, unit);
 }
 
 }  // namespace
