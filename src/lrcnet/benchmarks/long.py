@@ -1,10 +1,13 @@
-"""The diagonal LRC on long sequences: beside the dense LRCU and torch.nn.GRU of equal width, and over the length."""
+"""The diagonal LRC on long sequences: beside rivals of equal width and its matrix products, and over the length."""
+
+from collections.abc import Callable
 
 import torch
 from torch import nn
 
 import lrcnet
 from lrcnet.benchmarks.measure import Measurement, best_in_turn, training_step
+from lrcnet.benchmarks.memory import peak_of
 
 WIDTH, SHAPE = 64, (16, 4096, 64)
 LENGTHS = (1_000, 10_000, 100_000, 1_000_000)
@@ -13,7 +16,7 @@ SLOWEST = {"LRCU-S": 6.0, "torch.nn.GRU": 2.0}
 
 
 def measure() -> list[Measurement]:
-    return [*_rivals(), *_lengths()]
+    return [*_rivals(), *_lengths(), *_memory()]
 
 
 def _rivals() -> list[Measurement]:
@@ -25,10 +28,34 @@ def _rivals() -> list[Measurement]:
         "torch.nn.GRU": nn.GRU(SHAPE[2], WIDTH, batch_first=True),
         "torch.nn.LSTM": nn.LSTM(SHAPE[2], WIDTH, batch_first=True),
     }
-    own, *others = best_in_turn(*(training_step(layer, x) for layer in layers.values()), repeats=3, rounds=3)
+    steps = [training_step(layer, x) for layer in layers.values()]
+    own, *others, products = best_in_turn(*steps, _products(), repeats=3, rounds=3)
+    what = f"DiagonalLRC {WIDTH} {SHAPE}, forward + backward"
+    bound = Measurement(what, own * 1e3, "ms", "its matrix products alone", products * 1e3, own / products)
+    return [
+        bound,
+        *_compare(what, own, dict(zip(list(layers)[1:], others, strict=True))),
+    ]
+
+
+def _products() -> Callable[[], None]:
+    """Return a function that runs the three products of the inputs' parts by torch.mm: a lower bound of the step."""
+    points, inputs = SHAPE[0] * SHAPE[1], SHAPE[2]
+    x, terms, weight = torch.rand(points, inputs), torch.rand(points, 2 * WIDTH), torch.rand(2 * WIDTH, inputs)
+    into = torch.empty_like(terms), torch.empty_like(x), torch.empty_like(weight)
+
+    def run() -> None:
+        torch.mm(x, weight.t(), out=into[0])
+        torch.mm(terms, weight, out=into[1])
+        torch.mm(terms.t(), x, out=into[2])
+
+    return run
+
+
+def _compare(what: str, own: float, others: dict[str, float]) -> list[Measurement]:
     return [
         Measurement(
-            f"DiagonalLRC {WIDTH} {SHAPE}, forward + backward",
+            what,
             own * 1e3,
             "ms",
             name,
@@ -37,7 +64,7 @@ def _rivals() -> list[Measurement]:
             SLOWEST.get(name),
             at_least=True,
         )
-        for name, other in zip(list(layers)[1:], others, strict=True)
+        for name, other in others.items()
     ]
 
 
@@ -59,4 +86,22 @@ def _lengths() -> list[Measurement]:
             best[length] / best[LENGTHS[0]],
         )
         for length in LENGTHS[1:]
+    ]
+
+
+def _memory() -> list[Measurement]:
+    """Measure the memory that a training step adds per step of the sequence, against that of a shorter one."""
+    layer = f"lrcnet.DiagonalLRC(4, {WIDTH}, batch_first=True, backend='fused')"
+    peaks = {length: peak_of(layer, (1, length, 4)) / length for length in LENGTHS[2:]}
+    first = peaks[LENGTHS[2]]
+    return [
+        Measurement(
+            f"DiagonalLRC {WIDTH} (1, {length}, 4), peak of one training step, per step",
+            peak,
+            "bytes",
+            f"T = {LENGTHS[2]}",
+            first,
+            peak / first,
+        )
+        for length, peak in peaks.items()
     ]

@@ -5,7 +5,7 @@ import sys
 
 from lrcnet.benchmarks.measure import Measurement
 
-# Each backend runs in a fresh process, because the peak of a process never goes down. On Linux, ru_maxrss includes the
+# Each side runs in a fresh process, because the peak of a process never goes down. On Linux, ru_maxrss includes the
 # peak of the parent process, so the peak is read from /proc/self/status, which counts the process's own memory only.
 PROGRAM = """
 import pathlib, resource, sys, torch, lrcnet
@@ -14,9 +14,9 @@ def peak():
     if status.exists():
         return next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmHWM")) * 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-layer = lrcnet.LRCU(1, 64, batch_first=True, backend=sys.argv[1])
-layer(torch.rand(2, 2, 1))[0].sum().backward()
-x = torch.rand(64, 784, 1)
+layer = {layer}
+layer(torch.rand(2, 2, {inputs}))[0].sum().backward()
+x = torch.rand({shape})
 before = peak()
 layer(x)[0].sum().backward()
 print(peak() - before)
@@ -24,13 +24,24 @@ print(peak() - before)
 
 
 def measure() -> list[Measurement]:
-    fused, plain = (_peak(backend) / 2**20 for backend in ("fused", "reference"))
-    what = "LRCU-S 64, psMNIST (64, 784, 1), peak of one training step"
+    shape = (64, 784, 1)
+    fused, plain = (
+        peak_of(f"lrcnet.LRCU(1, 64, batch_first=True, backend={backend!r})", shape) / 2**20
+        for backend in ("fused", "reference")
+    )
+    what = f"LRCU-S 64, psMNIST {shape}, peak of one training step"
     return [Measurement(what, fused, "MiB", "plain loop", plain, fused / plain, 0.03)]
 
 
-def _peak(backend: str) -> int:
-    process = subprocess.run([sys.executable, "-c", PROGRAM, backend], capture_output=True, text=True, check=False)
+def peak_of(layer: str, shape: tuple[int, int, int]) -> int:
+    """Return the bytes that a training step adds to a process at its peak.
+
+    Args:
+        layer: the expression that builds the layer, with batch_first.
+        shape: that of its input.
+    """
+    program = PROGRAM.format(layer=layer, inputs=shape[2], shape=shape)
+    process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     if process.returncode:
-        raise RuntimeError(f"the memory benchmark's process failed with {backend=}: {process.stderr.strip()[-500:]}")
+        raise RuntimeError(f"the memory benchmark's process failed for {layer}: {process.stderr.strip()[-500:]}")
     return int(process.stdout)

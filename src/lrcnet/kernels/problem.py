@@ -190,7 +190,10 @@ def recall_model(network: Network, x: Tensor, inputs: int, units: int) -> "array
     if known is not None and known[0] == about:
         _, present, absent, nothing, addresses, sizes, packed, _ = known
         letters = present(circuit)
-        still_there = absent(circuit) == nothing and list(map(_address, letters)) == addresses
+        try:
+            still_there = absent(circuit) == nothing and list(map(_address, letters)) == addresses
+        except TypeError:  # A letter was removed.
+            still_there = False
         if still_there and list(map(_size, letters)) == sizes:
             return packed  # type: ignore[no-any-return]
     model = model_arguments(circuit, switches, x, inputs, units)

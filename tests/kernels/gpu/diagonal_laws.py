@@ -1,6 +1,6 @@
 """The laws of the diagonal LRC on Triton's kernels, interpreted on small shapes; run by test_laws.py.
 
-The tests of tests/kernels/test_diagonal.py that fit an interpreter run as they are; these have their laws on fewer steps.
+Those tests of tests/kernels/test_diagonal.py that fit an interpreter run as they are; these are for fewer steps.
 """
 
 import pytest
