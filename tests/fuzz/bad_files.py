@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import lzma
 import tarfile
 import zipfile
 from collections.abc import Callable
@@ -24,7 +25,9 @@ from lrcnet_paper.driving.recording import open_recording, write_recording
 from lrcnet_paper.results.collected import read_collected
 from lrcnet_paper.tasks.imdb_files import read_keras, read_ranks, read_texts, read_word_index
 from lrcnet_paper.tasks.person_files import ACTIVITIES, TAGS, read_coarse, read_official
+from lrcnet_paper.tasks.physionet_files import read_stays
 from lrcnet_paper.tasks.psmnist import read_idx
+from lrcnet_paper.tasks.uea import read_published
 from lrcnet_paper.tasks.unpack import unpack
 from lrcnet_paper.training.checkpoint import READ_ERRORS, read_checkpoint
 from lrcnet_paper.training.result import Result
@@ -108,6 +111,26 @@ def _texts() -> bytes:
                 info.size = len(text)
                 archive.addfile(info, io.BytesIO(text))
     return file.getvalue()
+
+
+def _stays() -> bytes:
+    stay = "Time,Parameter,Value\n00:00,RecordID,7\n00:00,Age,54\n00:07,HR,73\n00:37,HR,77\n"
+    outcome = "RecordID,SAPS-I,SOFA,Length_of_stay,Survival,In-hospital_death\n7,6,1,5,-1,0\n"
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w:gz") as archive:
+        for name, text in (("set-a/7.txt", stay), ("Outcomes-a.txt", outcome)):
+            info = tarfile.TarInfo(f"physionet2012/{name}")
+            info.size = len(text)
+            archive.addfile(info, io.BytesIO(text.encode()))
+    return file.getvalue()
+
+
+def _splits() -> bytes:
+    return b'{"Toy": {"1": {"val": [0, 3], "test": [1]}}}'
+
+
+def _ts() -> bytes:
+    return b"# a set\n@problemName Toy\n@dimensions 2\n@classLabel true a b\n@data\n1,2.5,3:4,5,6:a\n7,8,9:1,?,3:b\n"
 
 
 def _zip() -> bytes:
@@ -214,6 +237,13 @@ FORMATS: dict[str, Format] = {
     "coarse": Format("coarse.npz", _coarse, read_coarse),
     "idx": Format("images", _idx, read_idx),
     "idx, compressed": Format("images.gz", lambda: gzip.compress(_idx(), mtime=0), read_idx),
+    "ts, compressed": Format("toy.ts.xz", lambda: lzma.compress(_ts()), read_ts),
+    "stays": Format("stays.tar.gz", _stays, lambda path: read_stays([path], ["a"])),
+    "splits": Format(
+        "splits.json",
+        lambda: b'{"Toy": {"1": {"val": [0, 3], "test": [1]}}}',
+        lambda p: read_published(p, "Toy", "1", 5),
+    ),
     "zip": Format("archive.zip", _zip, _unpack),
     "tar": Format("archive.tar.gz", _texts, _unpack),
     "checkpoint": Format("last.ckpt", _checkpoint, read_checkpoint),

@@ -63,6 +63,10 @@ MODEL_STYLES: dict[str, ModelStyle] = {
     "ltc": ModelStyle("LTC", TEAL, (0, (2, 1)), "v"),
     "stc": ModelStyle("STC", OLIVE, (0, (1, 1)), "D"),
     "ctrnn": ModelStyle("CT-RNN", OCHRE, (0, (3, 2)), "P"),
+    "cfc": ModelStyle("CfC", "#96623a", (0, (6, 1.5)), "s"),
+    "gru-d": ModelStyle("GRU-D", "#5f74dd", (0, (3, 2)), "P"),
+    "diagonal-lrc": ModelStyle("Diagonal LRC", "#c2405a", (0, (4, 1, 1, 1)), "<"),
+    "lrc-ssm": ModelStyle("LrcSSM", "#a45fd6", "-", "D"),
     "gru-ode": ModelStyle("GRU-ODE", OCHRE, (0, (1, 2)), "X"),
 }
 

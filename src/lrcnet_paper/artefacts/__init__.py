@@ -27,9 +27,12 @@ ARTEFACTS: dict[str, str] = {
     "attention": "lrcnet_paper.artefacts.attention",
     "correlation": "lrcnet_paper.artefacts.correlation",
     "activity": "lrcnet_paper.artefacts.activity",
+    "long": "lrcnet_paper.artefacts.long_sequences",
+    "irregular": "lrcnet_paper.artefacts.irregular",
     "setup": "lrcnet_paper.artefacts.setup",
 }
-"""name -> module that exports `ARTEFACT`, in the order of the paper, which is also the order of a report."""
+"""name -> module that exports `ARTEFACT`, in the order of the paper and of a report; "long" and "irregular" go beyond
+it."""
 
 
 def load(name: str) -> Artefact:

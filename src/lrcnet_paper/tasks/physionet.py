@@ -83,8 +83,10 @@ def encode(
 
 
 def _fit(values: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    numbers = values.astype(np.float64)
-    mean, spread = np.asarray(np.nanmean(numbers, 0)), np.asarray(np.nanstd(numbers, 0))
+    # A descriptor that nobody has counts as 0.
+    seen = (~np.isnan(values)).sum(0).clip(1)
+    mean = np.nansum(values, 0, dtype=np.float64) / seen
+    spread = np.sqrt(np.nansum((values - mean) ** 2, 0) / seen)
     # MechVent is 1 wherever it is measured: its mask says everything.
     return mean, np.where(spread > 0, spread, 1.0)
 

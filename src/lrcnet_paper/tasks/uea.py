@@ -88,8 +88,10 @@ def choose_rows(split: str, train: int, test: int) -> NDArray[np.int64]:
     """Return the rows of a split of the archive: a fifth of its TRAIN, chosen at random, is for validation."""
     if split == "test":
         return np.arange(train, train + test)
+    if train < 2:
+        raise ValueError(f"a set must have at least 2 training sequences, one for validation, but has {train}")
     order = np.random.RandomState(SPLIT_SEED).permutation(train)
-    held_out = int(VALIDATION_SHARE * train)
+    held_out = max(1, int(VALIDATION_SHARE * train))
     return order[:held_out] if split == "validation" else order[held_out:]
 
 
