@@ -10,11 +10,9 @@ import lrcnet
 from lrcnet.cells.diagonal import DiagonalLRCCell
 from lrcnet.kernels import BACKENDS, diagonal
 from lrcnet.kernels.gpu import TritonBackend
-from tests.kernels.gpu.interpreted import INTERPRETED, use_interpreted_kernels
+from tests.kernels.gpu.interpreted import INTERPRETED
 from tests.kernels.test_diagonal import FORMS, draw, run
 from tests.tolerances import REARRANGED
-
-use_interpreted_kernels()
 
 
 def build(inputs: int, units: int, form: tuple[str, str, tuple[str, int]], dtype: torch.dtype) -> DiagonalLRCCell:
