@@ -14,7 +14,9 @@ from lrcnet_paper.training import Result
 
 RESULTS = Path(__file__).parents[3] / "results"
 FILES = sorted(RESULTS.glob("*/*.json"))
-NAME = re.compile(r"(?P<label>.+)_(?P<model>[^_]+)_(?P<budget>[^_]+)_(?P<epochs>\d+)_seed(?P<seed>\d+)")
+NAME = re.compile(
+    r"(?P<label>.+)_(?P<model>[^_]+)_(?P<budget>[^_]+)_(?P<epochs>\d+)_seed(?P<seed>\d+)(_(?P<digest>[0-9a-f]{8}))?"
+)
 
 OLD = {
     "task": "imdb",
@@ -79,6 +81,7 @@ def test_a_file_of_results_says_the_same_as_its_name_and_its_command(file):
     assert file.parent.name == spec.task
     assert (name["label"], name["model"], name["budget"]) == (spec.slug(), spec.model, spec.budget)
     assert (int(name["epochs"]), int(name["seed"])) == (result.epochs, spec.seed)
+    assert name["digest"] == (spec.digest() if spec.options else None)
     assert result.unit == ("iteration" if spec.task == "neural-ode" else "epoch")
 
 
