@@ -14,23 +14,8 @@ _ACTIVATIONS = {
     "tanh": "tangent(z[i])",
     "relu": "z[i] > 0 ? z[i] : 0",
     "silu": "MUL(z[i], sigmoid(z[i]))",
-    "gelu": "MUL(z[i], normal(z[i]))",
+    "gelu": "gelu(z[i])",
 }
-# The polynomial was fitted to the true tail on 0 <= x <= 10; its error is 3e-10.
-_NORMAL = """
-/* the standard normal distribution function; its upper tail is exp(-x^2 / 2) times a polynomial of 1 / (1 + 0.24 x) */
-static num normal(num x) {
-  num size = x < 0 ? -x : x, t = DIV(ONE, ADD(ONE, MUL(CONST(0.24), size))), tail;
-  tail = CONST(0.554572137) - MUL(CONST(0.125085359), t);
-  tail = MUL(tail, t) - CONST(0.646067005);
-  tail = MUL(tail, t) + CONST(0.625586313);
-  tail = MUL(tail, t) - CONST(0.15404644);
-  tail = MUL(tail, t) + CONST(0.155512818);
-  tail = MUL(tail, t) + CONST(0.0895275367);
-  tail = MUL(MUL(tail, t), power(-MUL(CONST(0.5), MUL(size, size))));
-  return x < 0 ? tail : ONE - tail;
-}
-"""
 _GATE = "num gate = sigmoid(ADD(z[2 * q->units + i], MUL(dt, z[3 * q->units + i])));"
 _NEW_STATES = {
     "default": f"""\
@@ -65,7 +50,7 @@ def cfc_code(switches: dict[str, Any]) -> str:
     return f"""\
 typedef struct {{ matrix {matrices}; array {vectors}; int units, width; }} part;
 typedef struct {{ const part *parts; }} cell;
-{_NORMAL if switches["activation"] == "gelu" and layers else ""}
+
 static void terms(const cell *c, const num *x, num *t) {{
   int i;
   for (i = 0; i < c->parts->width; i++) t[i] = LOAD(c->parts->bias, i);
