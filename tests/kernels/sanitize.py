@@ -13,6 +13,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -100,7 +101,7 @@ def pytest_configure() -> None:
 
 
 def run(sanitizer: Sanitizer, arguments: list[str]) -> int:
-    """Run the tests on every build under one sanitizer; return the first exit code that is not 0."""
+    """Run the tests on all builds under one sanitizer, side by side; return the largest exit code."""
     with tempfile.TemporaryDirectory() as folder:
         library = build(Path(folder), sanitizer)
         # The C++ library beside the sanitizer's: torch throws, and the sanitizer must know the real throw by then.
@@ -108,7 +109,8 @@ def run(sanitizer: Sanitizer, arguments: list[str]) -> int:
             subprocess.run([COMPILER, f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout
             for name in (sanitizer.library, "libstdc++.so")
         ]
-        for name in sanitizer.builds:
+
+        def test(name: str) -> int:
             environment = {
                 **os.environ,
                 **sanitizer.options,
@@ -118,13 +120,23 @@ def run(sanitizer: Sanitizer, arguments: list[str]) -> int:
                 # This tree's own sources, whichever tree the package was installed from.
                 "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "src")]),
             }
-            plugin = ["-p", "tests.kernels.sanitize"]
+            plugin = ["-p", "tests.kernels.sanitize", "-p", "no:cacheprovider"]
             command = [sys.executable, "-m", "pytest", "-q", *plugin, *sanitizer.tests, *arguments]
-            print(f"sanitizer {sanitizer.name}, {name}:", flush=True)
-            code = subprocess.run(command, env=environment, cwd=ROOT, check=False).returncode
-            if code:
-                return code
-    return 0
+            ended = subprocess.run(
+                command,
+                env=environment,
+                cwd=ROOT,
+                check=False,
+                text=True,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+            )
+            print(f"sanitizer {sanitizer.name}, {name}:\n{ended.stdout}", flush=True)
+            return ended.returncode
+
+        # The builds share nothing but the source, so that each gets a core of its own.
+        with ThreadPoolExecutor(len(sanitizer.builds)) as pool:
+            return max(pool.map(test, sanitizer.builds))
 
 
 def main(arguments: list[str]) -> int:
