@@ -48,8 +48,8 @@ HEAD = """# Learning: every measurement
 
 How liquid layers learn at ordinary rates, beside `torch.nn.GRU` and `torch.nn.LSTM`. [Training liquid
 networks](learning.md) says what follows from these numbers. Each network has {units} units and a linear read-out of its
-last output, and is trained for {updates} updates of {batch} sequences: few, so that a network which learns slowly shows.
-A number is the mean test accuracy (%) over {seeds} seeds; where fewer are finished, their number stands beside it.
+last output, and is trained for {updates} updates of {batch} sequences: few, so that slow learning shows. A number
+is the mean test accuracy (%) over {seeds} seeds; where fewer are finished, their number stands beside it.
 
     {install}    # for their data files only
     lrcnet bench learning-archive                 # about six core-hours; continues after an interruption

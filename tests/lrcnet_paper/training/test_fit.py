@@ -274,3 +274,16 @@ def test_the_global_generator_is_left_alone(tmp_path):
     torch.manual_seed(3)
     run(ODE.with_(iterations=2), tmp_path)
     assert torch.equal(torch.rand(1), expected)
+
+
+def test_a_run_stops_when_its_validation_has_stalled_and_counts_as_finished(tmp_path, monkeypatch):
+    # At this rate nothing changes, so the first epoch stays the best one.
+    spec = RunSpec("xor", "events", "lrcu-s", epochs=40, samples=8, learning_rate=1e-30, options={"units": 4})
+    patience = find("xor").recipe.patience
+    result = run(spec, tmp_path)
+    assert (result.status, result.best_epoch, result.epochs) == ("finished", 1, 1 + patience)
+    monkeypatch.setattr(Fit, "_train_to_next_evaluation", lambda *_: pytest.fail("the run has ended"))
+    assert run(spec, tmp_path) == result
+    # A run that is shorter than the patience is trained to its end.
+    monkeypatch.undo()
+    assert run(spec.with_(epochs=3, seed=1), tmp_path).epochs == 3

@@ -10,7 +10,7 @@ from lrcnet_paper.training.spec import Option, RunSpec
 
 TASK = "uea"
 SETS = {"scp1": "SelfRegulationSCP1", "scp2": "SelfRegulationSCP2"}
-# The LrcSSM paper's sizes. Its code base drops 5 % of the features in each block.
+# The LrcSSM paper's sizes. That each block drops 5 % of its features in training is our choice.
 SIZES: Mapping[str, Mapping[str, Option]] = {
     "scp1": {"units": 64, "states": 16, "blocks": 2, "dropout": 0.05},
     "scp2": {"units": 128, "states": 64, "blocks": 2, "dropout": 0.05},
