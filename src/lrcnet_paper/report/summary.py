@@ -23,19 +23,24 @@ def verdict_counts(sections: Sequence[ArtefactSection]) -> dict[Word, int]:
 
 
 def opening(sections: Sequence[ArtefactSection], runs: Sequence[FinishedRun]) -> list[str]:
-    """Write five sentences: what was compared, what holds, what is weaker or unseen, what does not hold, the rest."""
+    """Write five sentences: what was compared, what holds, what does not show, what is contradicted, what is untested.
+
+    Each but the first quotes the paper's statements on the tables and figures with that verdict as a whole.
+    """
     counts = verdict_counts(sections)
-    total, untested = sum(counts.values()), counts[UNTESTED]
-    weaker, unseen = counts["agrees, weaker"], counts["no difference seen"]
-    refuted = _titles(sections, ("contradicts",))
+    total, tables = sum(counts.values()), sum(bool(section.rendered.claims) for section in sections)
+    weaker = f", {counts['agrees, weaker']} more with a smaller margin" if counts["agrees, weaker"] else ""
     return [
-        f"This page sets {total} claims of the paper, from {sum(bool(s.rendered.claims) for s in sections)} of its "
-        f"tables and figures, beside {len(current_runs(runs))} runs of our own.",
-        f"{_count(counts['agrees'], 'claim agrees', 'claims agree')}{_in(_titles(sections, ('agrees',)))}.",
-        f"{_count(weaker, 'agrees', 'agree')} with a smaller margin than the paper's, and for {unseen} we see no "
-        f"difference{_in(_titles(sections, ('no difference seen',)))}.",
-        f"{_count(counts['contradicts'], 'is contradicted', 'are contradicted')}{_in(refuted)}.",
-        f"{_count(untested, 'could', 'could')} not be tested here{_main_reasons(sections)}.",
+        f"This page sets {total} claims of the paper, from {tables} of its tables and figures, beside "
+        f"{len(current_runs(runs))} runs of our own.",
+        f"{_count(counts['agrees'], 'claim agrees', 'claims agree')}{weaker}"
+        f"{_quote('what holds', sections, ('agrees', 'agrees, weaker'))}.",
+        f"For {counts['no difference seen']} we see no difference"
+        f"{_quote('what does not show', sections, ('no difference seen',))}.",
+        f"{_count(counts['contradicts'], 'is contradicted', 'are contradicted')}"
+        f"{_quote('what does not hold', sections, ('contradicts',))}.",
+        f"{_count(counts[UNTESTED], 'could', 'could')} not be tested here{_main_reasons(sections)}"
+        f"{_quote('what is open', sections, (UNTESTED,))}.",
     ]
 
 
@@ -137,13 +142,15 @@ def _describe(claim: Claim) -> str:
     return f"{claim.statement.rstrip('.')} (paper: {claim.paper}; ours: {claim.ours}{sure})"
 
 
-def _titles(sections: Sequence[ArtefactSection], words: Sequence[str]) -> list[str]:
-    """List the sections that have a claim with one of these verdicts."""
-    return [s.title for s in sections if any(claim.verdict.word in words for claim in s.rendered.claims)]
+def _quote(heading: str, sections: Sequence[ArtefactSection], words: Sequence[str]) -> str:
+    """Quote the statements of the tables and figures that have one of these verdicts as a whole; "" if none has."""
+    statements = [section.says.rstrip(".") for section in sections if verdict_word(section) in words]
+    return f"; {heading}: " + "; ".join(map(_continue_sentence, statements)) if statements else ""
 
 
-def _in(titles: Sequence[str]) -> str:
-    return f" ({'; '.join(titles)})" if titles else ""
+def _continue_sentence(text: str) -> str:
+    """Return a sentence as it stands after a colon: its first letter is small, except in names such as LRC."""
+    return text[:1].lower() + text[1:] if text[1:2].islower() or text[1:2] == " " else text
 
 
 def _count(number: int, one: str, many: str) -> str:
