@@ -35,6 +35,24 @@ def expected_answers(model: Any, gaps: list[float] | None) -> list[torch.Tensor]
     return answers
 
 
+def test_a_hook_on_the_read_out_runs_in_a_stream() -> None:
+    model = lrcnet.Classifier(lrcnet.LRC(3, 4, time_scale=5.0), 4, 2)
+    plain = lrcnet.Stream(model)([0.1, 0.2, 0.3], 0.0)
+    assert plain is not None
+    model.head.register_forward_hook(lambda module, given, answer: answer + 1)
+    hooked = lrcnet.Stream(model)([0.1, 0.2, 0.3], 0.0)
+    torch.testing.assert_close(hooked, plain + 1)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_list_an_array_and_a_tensor_are_one_reading(dtype: torch.dtype) -> None:
+    model = lrcnet.LRC(3, 4, dtype=dtype)
+    given = READINGS[0].tolist()
+    answers = [lrcnet.Stream(model)(one, 0.0) for one in (given, tuple(given), np.array(given), READINGS[0])]
+    for answer in answers:
+        torch.testing.assert_close(answer, answers[0], rtol=0, atol=0)
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_a_stream_computes_the_gaps_from_the_times(name: str) -> None:
     model = MODELS[name]()

@@ -111,7 +111,7 @@ def group_rows(frame: Any, id: str) -> list[Array]:
     names = column_of(frame, id)
     if not len(names):
         raise ValueError("the table must have at least one row, but has none; check the file")
-    _refuse_missing(names, id)
+    refuse_missing(names, id)
     _, first, inverse = np.unique(names.astype(str), return_index=True, return_inverse=True)
     order = np.argsort(inverse, kind="stable")
     groups = np.split(order, np.cumsum(np.bincount(inverse))[:-1])
@@ -164,7 +164,7 @@ def read_times(frame: Any, name: str) -> Floats:
 
 def as_times(column: Array, name: str) -> Floats:
     """Return times in float64; see `read_times`."""
-    _refuse_missing(column, name)
+    refuse_missing(column, name)
     if column.dtype.kind == "M":
         return np.asarray((column - np.datetime64(0, "s")) / SECOND, dtype=np.float64)
     if column.dtype.kind == "m":
@@ -206,7 +206,7 @@ def read_labels(frame: Any, name: str) -> Array:
         ValueError: if a label is missing; the message names its row.
     """
     column = column_of(frame, name)
-    _refuse_missing(column, name)
+    refuse_missing(column, name)
     if column.dtype.kind in "iufb":
         return column
     return np.unique(column.astype(str), return_inverse=True)[1]
@@ -218,7 +218,8 @@ def _labels(column: Array, rows: list[Array]) -> Tensor:
     return pad([column[series] for series in rows])
 
 
-def _refuse_missing(column: Array, name: str) -> None:
+def refuse_missing(column: Array, name: str) -> None:
+    """Raise a ValueError that names the first row without a value, if there is one."""
     missing = np.flatnonzero(is_missing(column))
     if len(missing):
         raise ValueError(

@@ -4,6 +4,7 @@ Axes: B streams, n input channels.
 """
 
 import math
+from array import array
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -101,6 +102,8 @@ class Stream:
         self._timed = takes_dt(self._layer)
         # Looked up once: each reading asks for them.
         self._size, self._like = self._layer.input_size, next(self._layer.parameters())
+        self._code = {torch.float32: "f", torch.float64: "d"}.get(self._like.dtype)
+        self._forecasts = isinstance(model, Forecaster)
         self._one_unit = time_unit_of(model)
         self._horizon = self._one_unit if horizon is None else length_in(self.unit, "horizon", horizon)
         self._places: dict[Name, Place] = {}
@@ -192,9 +195,10 @@ class Stream:
 
     def _prepare(self, name: Name, reading: Any, time: Time) -> tuple[Tensor, Moment, float, Place] | None:
         """Check a reading; return it with its time, its gap and its place, or None if it is dropped."""
-        check_kind("the name of a stream", name, Hashable, "a text, a whole number or None")
+        if type(name) is not str:
+            check_kind("the name of a stream", name, Hashable, "a text, a whole number or None")
         try:
-            x = torch.as_tensor(reading, dtype=self._like.dtype)
+            x = self._read(reading)
         except (TypeError, ValueError, RuntimeError) as error:
             raise TypeError(
                 f"a reading{_where(name)} must be a list of {self._size} numbers, but is {describe_kind(reading)}; "
@@ -225,13 +229,19 @@ class Stream:
             return x, moment, self._one_unit, self._new_place()
         return x, moment, gap, place
 
+    def _read(self, reading: Any) -> Tensor:
+        if type(reading) is list and reading and self._code is not None:
+            # Takes a third of the time of torch.as_tensor, which looks for nested lists and types.
+            return torch.frombuffer(array(self._code, reading), dtype=self._like.dtype)
+        return torch.as_tensor(reading, dtype=self._like.dtype)
+
     def _new_place(self) -> Place:
         states = [value.reshape(1, 1) if not value.dim() else value for value in first_states(self.model, 1).values()]
         return Place(None, join_states(self.model, tuple(states)))
 
     def _advance(self, x: Tensor, gap: float, place: Place) -> tuple[Tensor, Place]:
         """Return the answer (outputs,) to one reading x (n,), and the stream's new place, without its time."""
-        if isinstance(self.model, Forecaster):
+        if self._forecasts:
             output, states, held = self._advance_together(x.unsqueeze(0), [gap], [place])
             assert held is not None
             return output[0], Place(None, join_states(self.model, states), held[0])
@@ -246,7 +256,7 @@ class Stream:
         states = tuple(
             parts[0] if len(parts) == 1 else torch.cat(parts, 1 if parts[0].dim() == 3 else 0) for parts in columns
         )
-        if not isinstance(self.model, Forecaster):
+        if not self._forecasts:
             output, after = self.model.step(x, join_states(self.model, states), self._dt(gaps, x))
             return output, split_states(after), None
         # The reading before this one is held until its gap is known; streams without one have not started.

@@ -11,6 +11,10 @@ import pytest
 
 import lrcnet
 from lrcnet.commands import fit, predict
+from lrcnet.own_data.encoding import encode
+from lrcnet.own_data.files import read_file
+from lrcnet.own_data.fit import describe
+from lrcnet.own_data.schema import understand
 from lrcnet.own_data.subject import read
 
 
@@ -77,7 +81,11 @@ def test_a_long_table_becomes_a_folder_and_predictions(case: str, suffix: str, t
     subject = read(tmp_path / "model")
     assert subject is not None
     subject.write_page(str(tmp_path / "inside.html"), None, None)
-    assert "How long its units remember" in (tmp_path / "inside.html").read_text()
+    page = (tmp_path / "inside.html").read_text()
+    assert "How long its units remember" in page
+    assert "pressure was measured" in page
+    assert ("accuracy" in page) == (case == "classes of series")  # from the true classes that the folder keeps
+    assert ("true dose" in page) == (case == "numbers per reading")
 
 
 def test_a_clear_difference_is_learned_and_the_folder_predicts_as_the_estimator(tmp_path: Path) -> None:
@@ -136,6 +144,14 @@ BAD: dict[str, tuple[Any, list[str], str]] = {
     "text in numbers": (changed("rate", 9, "high"), [], "'rate' must hold numbers, but row 9 is 'high'"),
     "no date": (changed("when", 5, "noon"), [], "'when' must hold dates .*, but row 5 is 'noon'"),
     "missing id": (changed("patient", 4, None), [], "'patient' must have a value in every row, but row 4 has none"),
+    "missing time": (changed("when", 5, None), [], "'when' must have a value in every row, but row 5 has none; fill"),
+    "sorted, with a duplicate": (
+        pd.concat([repeat_time().iloc[[2]], repeat_time().drop(index=2)]),
+        ["--sort"],
+        "'when' must increase .*, but row 3 repeats the time of row 1",
+    ),
+    "empty channel": (table().assign(spare=np.nan), ["--channels", "spare"], "'spare' must hold .*, but has no values"),
+    "weights without classes": (table(), ["--target", "dose", "--balanced"], "--balanced is for classes"),
     "infinite": (table().assign(rate=np.inf), [], "'rate' must hold finite numbers, but row 1 is inf"),
     "one series": (table(1), ["--target", "dose"], "'patient' must name at least 10 series"),
     "a class with one series": (lone_class(), [], "needs at least two series, but 'odd' has one"),
@@ -157,6 +173,41 @@ def test_a_bad_table_is_one_sentence_and_nothing_is_written(case: str, tmp_path:
         run(fit, tmp_path / "readings.csv", *usual, *flags, "--out", tmp_path / "model")
     assert "\n" not in str(caught.value)
     assert [path.name for path in tmp_path.iterdir()] == ["readings.csv"]
+
+
+def test_a_name_that_occurs_twice_in_the_header_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "readings.csv").write_text("patient,rate,rate\na,1,2\n")
+    with pytest.raises(ValueError, match="must have different column names, but 'rate' occurs twice"):
+        read_file(tmp_path / "readings.csv")
+
+
+@pytest.mark.parametrize(("separator", "decimal"), [(";", ","), (";", "."), ("\t", "."), (",", ".")])
+def test_the_header_and_the_first_rows_tell_the_separator(separator: str, decimal: str, tmp_path: Path) -> None:
+    frame = table(3)
+    frame.to_csv(tmp_path / "readings.csv", index=False, sep=separator, decimal=decimal)
+    pd.testing.assert_frame_equal(read_file(tmp_path / "readings.csv"), frame)
+
+
+def test_columns_without_a_name_or_a_value_are_no_channels(tmp_path: Path) -> None:
+    table().assign(spare=np.nan).to_csv(tmp_path / "readings.csv")  # with the number of the row, which has no name
+    frame = read_file(tmp_path / "readings.csv")
+    schema = understand(frame, id="patient", time="when", target="label")
+    assert schema.left_out == {"Unnamed: 0": "no name", "spare": "no values"}
+    assert schema.numeric == ["rate", "pressure", "dose"]
+    lines = describe(schema, encode(frame, schema, with_targets=True))
+    assert "left out  Unnamed: 0 (no name), spare (no values)" in lines
+
+
+def test_sorting_reads_the_same_series_and_keeps_the_rows_of_the_file(tmp_path: Path) -> None:
+    frame = table(3)
+    mixed = frame.sample(frac=1, random_state=0).reset_index(drop=True)
+    schema = understand(frame, id="patient", time="when", target="dose")
+    straight, by_time = (
+        encode(one, schema, with_targets=True, sort=sort) for one, sort in ((frame, False), (mixed, True))
+    )
+    for name, values, rows in zip(by_time.ids, by_time.series.values, by_time.series.rows or [], strict=True):
+        np.testing.assert_array_equal(values, straight.series.values[straight.ids.index(name)])
+        assert set(mixed["patient"].iloc[rows]) == {name}
 
 
 @pytest.mark.slow

@@ -24,6 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--model", metavar="LAYER", default="lrcu", help="name of the layer (default: lrcu)")
     add("--units", type=int, default=32, metavar="N", help="number of hidden units (default: 32)")
     add("--epochs", type=int, default=100, metavar="N", help="largest number of epochs (default: 100)")
+    add("--balanced", action="store_true", help="equal weight for every class, however rare")
     add("--seed", type=int, default=0, metavar="N", help="seed of split, weights and batches (default: 0)")
     add = parser.add_argument_group("files and output").add_argument
     add("--out", metavar="DIR", required=True, help="folder for the network, its measures and a report")
@@ -44,6 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
         epochs=arguments.epochs,
         seed=arguments.seed,
         sort=arguments.sort,
+        balanced=arguments.balanced,
         tell=lambda line: print(line, flush=True),
         wide=arguments.wide,
         layout=arguments.format,

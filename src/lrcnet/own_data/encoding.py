@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lrcnet.data import Array, Floats, column_of, group_rows, increasing, is_missing, read_numbers
+from lrcnet.data import Array, Floats, column_of, group_rows, increasing, is_missing, read_numbers, refuse_missing
 from lrcnet.estimators.series import Series
 from lrcnet.own_data.files import import_pandas
 from lrcnet.own_data.schema import Schema
@@ -52,9 +52,6 @@ def encode(frame: Any, schema: Schema, *, with_targets: bool, sort: bool = False
     """
     if schema.layout == "wide":
         return _encode_wide(frame, schema, with_targets)
-    if sort and schema.time is not None:
-        order = np.argsort(_times(frame, schema), kind="stable")
-        frame = frame.iloc[order].reset_index(drop=True)
     rows = [np.arange(len(frame))] if schema.id is None else group_rows(frame, schema.id)
     columns = [read_numbers(frame, name) for name in schema.numeric]
     for name, categories in schema.categorical.items():
@@ -63,6 +60,8 @@ def encode(frame: Any, schema: Schema, *, with_targets: bool, sort: bool = False
     times = moments = None
     if schema.time is not None:
         whole = _times(frame, schema)
+        if sort:  # Of each series: messages and predictions keep the rows of the file.
+            rows = [one[np.argsort(whole[one], kind="stable")] for one in rows]
         for one in rows:
             increasing(whole, one, schema.time)
         column = column_of(frame, schema.time)
@@ -93,11 +92,7 @@ def _times(frame: Any, schema: Schema) -> Floats:
     """Return times as numbers; dates as seconds since 1970."""
     assert schema.time is not None
     column = column_of(frame, schema.time)
-    missing = np.flatnonzero(is_missing(column))
-    if len(missing):
-        raise ValueError(
-            f"column {schema.time!r} must have a time in every row, but row {int(missing[0]) + 1} has none"
-        )
+    refuse_missing(column, schema.time)
     if not schema.dates:
         return read_numbers(frame, schema.time)
     pandas = import_pandas()

@@ -15,7 +15,14 @@ from lrcnet.data import Floats
 from lrcnet.estimators import LiquidClassifier, LiquidForecaster, LiquidRegressor
 from lrcnet.estimators.series import Series
 from lrcnet.own_data.encoding import Readings
-from lrcnet.own_data.measures import MAIN, Predictions, channel_weights, measure, standard_error
+from lrcnet.own_data.measures import (
+    Predictions,
+    channel_weights,
+    measure,
+    scores,
+    standard_error,
+    standard_error_of_mean,
+)
 from lrcnet.own_data.rivals import boost, count_parameters, forecast_truth, guess, units_of_equal_lstm
 from lrcnet.own_data.schema import Schema
 from lrcnet.own_data.split import TEST_SHARE, Split, split
@@ -24,12 +31,13 @@ from lrcnet.pages.content import Table
 
 @dataclass(frozen=True)
 class Candidate:
-    """A model with its measures on the test data."""
+    """A model with its measures on the test data, their standard error, and the scores of the test examples."""
 
     name: str
     parameters: int | None
     measures: dict[str, float]
     error: float
+    scores: Floats
 
 
 @dataclass(frozen=True)
@@ -61,6 +69,8 @@ def describe(schema: Schema, readings: Readings) -> list[str]:
         f"series    {len(series):,} ({source}), {min(lengths):,} to {max(lengths):,} readings, {sum(lengths):,} in all",
         f"channels  {len(schema.channels)}: {names}",
     ]
+    if schema.left_out:
+        lines.append(f"left out  {', '.join(f'{name} ({why})' for name, why in schema.left_out.items())}")
     missing = np.isnan(values).mean()
     filled = f"{missing:.1%} of the values; filled with the last value, and marked by a mask"
     lines.append(f"missing   {filled if missing else 'none'}")
@@ -90,7 +100,8 @@ def make_estimator(schema: Schema, cell: str, **options: Any) -> Any:
     if schema.task == "forecast":
         return LiquidForecaster(cell, **options)
     kind = LiquidClassifier if schema.task == "classification" else LiquidRegressor
-    return kind(cell, per_reading=schema.per_reading, **options)
+    weights = {"class_weight": "balanced"} if schema.balanced else {}
+    return kind(cell, per_reading=schema.per_reading, **weights, **options)
 
 
 def train(estimator: Any, schema: Schema, training: Readings) -> Any:
@@ -122,6 +133,16 @@ def predict(estimator: Any, schema: Schema, parts: Split, values: list[Floats] |
     return Predictions(np.searchsorted(schema.classes, truth), shares)
 
 
+def series_of_examples(schema: Schema, parts: Split) -> Any:
+    """Return the number of the series of each test example, (N,)."""
+    lengths = [len(one) for one in parts.test.series.values]
+    if parts.starts is not None:
+        counts = [length - start for length, start in zip(lengths, parts.starts, strict=True)]
+    else:
+        counts = lengths if schema.per_reading else [1] * len(lengths)
+    return np.repeat(np.arange(len(counts)), counts)
+
+
 def fit(
     schema: Schema, readings: Readings, *, cell: str, seed: int, tell: Callable[[str], None], **options: Any
 ) -> Fit:
@@ -144,9 +165,12 @@ def fit(
     train(estimator, schema, parts.training)
     scale = np.array(estimator.preparation_.scale) if schema.task == "forecast" else None
 
+    series = series_of_examples(schema, parts)
+
     def judge(name: str, parameters: int | None, result: Predictions) -> Predictions:
-        error = standard_error(schema, result, scale)
-        candidates.append(Candidate(name, parameters, measure(schema, result, scale), error))
+        points = scores(schema, result, scale)
+        error = standard_error(schema, points, series)
+        candidates.append(Candidate(name, parameters, measure(schema, result, scale), error, points))
         return result
 
     size = count_parameters(estimator.module_)
@@ -174,38 +198,57 @@ def comparison(result: Fit) -> Table:
     """Return the measures of all models as a table."""
     names = list(result.candidates[0].measures)
     rows = [(one.name, one.parameters, *(one.measures[name] for name in names), one.error) for one in result.candidates]
-    unit = " Errors are in standard deviations of each channel." if result.schema.task == "forecast" else ""
-    main = MAIN[result.schema.task][0]
+    unit = "Errors are in standard deviations of each channel." if result.schema.task == "forecast" else ""
     return Table(
         "comparison",
         f"On the {len(result.predictions.truth):,} test {'readings' if _counts_readings(result.schema) else 'series'}",
-        ("model", "parameters", *names, f"standard error of {main}"),
+        ("model", "parameters", *names, f"standard error of {result.schema.main_measure[0]}"),
         rows,
-        verdict(result) + unit,
+        unit,
     )
 
 
 def verdict(result: Fit) -> str:
     """Return a sentence that says whether a recurrent network is worth it."""
-    name, sign = MAIN[result.schema.task]
     own, lstm, trees, plain = result.candidates
+    series = series_of_examples(result.schema, result.split)
 
     def gain(one: Candidate) -> float:
-        """Return by how many standard errors the network is better than another model."""
-        noise = float(np.hypot(own.error, one.error)) or 1e-12
-        return sign * (own.measures[name] - one.measures[name]) / noise
+        """Return by how many standard errors of the difference the network is better than another model."""
+        difference = own.scores - one.scores
+        return float(np.nanmean(difference)) / (standard_error_of_mean(difference, series) or 1e-12)
 
     if gain(trees) < -2:
         return "Gradient boosting on summary features is clearly better: a recurrent network is not worth it here."
     if gain(plain) < 2:
+        if _ranks_well(result):
+            return (
+                "One class is rare: the network tells the classes apart (see ROC AUC), but answers hardly better than "
+                "the guess; use its probabilities with a threshold of your own, or fit with --balanced."
+            )
         return (
             f"The network is not clearly better than the guess ({plain.name}): the data may not determine the target."
         )
     if gain(trees) < 2:
         return "Gradient boosting on summary features does as well within the noise; it is quicker to train."
-    if gain(lstm) < -2:
+    beside = gain(lstm)
+    if beside < -2:
         return "A recurrent network is worth it, but the LSTM is clearly better than this one."
-    return "A recurrent network is worth it: it is clearly better than gradient boosting on summary features."
+    other = "than the LSTM" if beside > 2 else "as good as the LSTM within the noise"
+    return (
+        "A recurrent network is worth it: it is clearly better than gradient boosting on summary features, and "
+        f"{other}."
+    )
+
+
+def _ranks_well(result: Fit) -> bool:
+    """Return whether probabilities of two classes, one per series, rank them better than chance would."""
+    area = result.candidates[0].measures.get("ROC AUC")
+    if area is None or result.schema.per_reading or result.schema.balanced:
+        return False
+    first, second = np.bincount(result.predictions.truth, minlength=2)
+    # The standard error of the area (Mann and Whitney) if the ranks were random.
+    return bool(area - 0.5 > 2 * np.sqrt((first + second + 1) / (12 * first * second)))
 
 
 def _counts_readings(schema: Schema) -> bool:

@@ -73,11 +73,9 @@ def channel_shares(model: SequenceModel, examples: Examples, schema: Schema) -> 
     x = torch.cat([one["x"][:, :length] for one in chosen])
     dt = torch.cat([one["dt"][:, :length] for one in chosen]) if "dt" in chosen[0] else None
     total = shares(model, x, score, dt).inputs
-    names = list(schema.channels)
-    if len(total) > len(names):
-        names += [f"{name} was measured" for name in schema.channels][: len(total) - len(names)]
+    names = schema.input_names(len(total) > len(schema.channels))
     rows: Any = sorted(
-        ((name, 100 * float(part)) for name, part in zip(names, total, strict=False)), key=lambda row: -row[1]
+        ((name, 100 * float(part)) for name, part in zip(names, total, strict=True)), key=lambda row: -row[1]
     )
     table = Table(
         "shares",

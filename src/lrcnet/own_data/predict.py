@@ -87,6 +87,6 @@ def _refuse_seen(fitted: FittedFolder, readings: Readings) -> None:
     for name, rows in zip(readings.ids, readings.series.rows, strict=True):
         if fingerprint(name) in fitted.seen:
             raise ValueError(
-                f"column {fitted.schema.id!r} must name new series, but {name!r} in row {int(rows[0]) + 1} was in the "
+                f"column {fitted.schema.id!r} must name new series, but {name!r} in row {rows.min() + 1} was in the "
                 "training file too, and a prediction for it would look better than it is; drop it, or pass --allow-seen"
             )

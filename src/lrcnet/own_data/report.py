@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from lrcnet.own_data.examples import example_inputs
-from lrcnet.own_data.fit import Fit, comparison, describe
+from lrcnet.own_data.fit import Fit, comparison, describe, verdict
 from lrcnet.own_data.inside import time_constants
-from lrcnet.own_data.measures import MAIN, calibration, confusion
+from lrcnet.own_data.measures import calibration, confusion
 from lrcnet.pages import palette
 from lrcnet.pages.content import Picture, Section, Table
 from lrcnet.pages.html import contents, section_html, write_page
@@ -37,14 +37,14 @@ def write_report(result: Fit, path: Path, source: str) -> Path:
         Section("channels", "Which channels matter", [_weights(result)]),
         Section("data", "The data", [data]),
     ]
-    goal = "forecasts" if schema.task == "forecast" else f"{schema.task} of {schema.target}"
-    title = f"{result.estimator.cell.upper()} on {source}: {goal}"
+    title = f"{result.estimator.cell.upper()} on {source}: {schema.goal}"
     links = contents([(section.name, section.title) for section in sections])
     body = "".join(section_html(section) for section in sections)
     return write_page(
         path,
         title,
-        f"<header><h1>{escape(title)}</h1>{links}</header><main>{body}</main>"
+        f"<header><h1>{escape(title)}</h1><p class='finding'>{escape(verdict(result))}</p>{links}</header>"
+        f"<main>{body}</main>"
         "<footer><p class='soft'>Written by <code>lrcnet fit</code>. All measures are on data that no model saw in "
         "training.</p></footer>",
     )
@@ -69,11 +69,15 @@ def _learning_curve(result: Fit) -> Picture:
             if "validation_loss" in history[0]:
                 checked = [record["validation_loss"] for record in history]
                 axes.plot(epochs, checked, dashes, color=colour, alpha=0.5, label=f"{name}, validation")
-        axes.set(xlabel="epoch", ylabel="loss", yscale="log")
+                kept = int(np.argmin(checked))
+                axes.plot(epochs[kept : kept + 1], checked[kept : kept + 1], "o", color=colour, markersize=5)
+        losses = np.concatenate([line.get_ydata() for line in axes.lines])
+        # Within one power of ten, a logarithmic axis has hardly a number on it.
+        axes.set(xlabel="epoch", ylabel="loss", yscale="log" if 0 < 10 * losses.min() < losses.max() else "linear")
         axes.legend(loc="best")
     return Picture(
         "learning-curve",
-        "Loss over the epochs. The weights of the best validation epoch are kept.",
+        "Loss over the epochs. The weights of the epoch with the smallest validation loss (dot) are kept.",
         "Training and validation loss of the network and of an LSTM of equal size.",
         figure,
     )
@@ -113,14 +117,13 @@ def _calibration(result: Fit) -> Picture:
     with palette.figure_style():
         figure, axes = _figure(4.2, 3.6)
         axes.plot([0, 1], [0, 1], ":", color=palette.GREY)
-        sizes = [20 + 200 * count / sum(point[2] for point in points) for _, _, count in points]
-        axes.plot([p for p, _, _ in points], [share for _, share, _ in points], "-", color=palette.BLUE)
-        axes.scatter([p for p, _, _ in points], [share for _, share, _ in points], s=sizes, color=palette.BLUE)
-        axes.set(xlabel="probability of the answer", ylabel="share of right answers", xlim=(0, 1.02), ylim=(0, 1.05))
+        probability, share, error = zip(*points, strict=True)
+        axes.errorbar(probability, share, error, fmt="o-", color=palette.BLUE, elinewidth=1, clip_on=False)
+        axes.set(xlabel="probability of the answer", ylabel="share of right answers", xlim=(0, 1), ylim=(0, 1))
     return Picture(
         "calibration",
-        "Calibration: an answer given with 80 % probability should be right in 80 % of the cases (dotted). Larger dots "
-        "stand for more examples.",
+        "Calibration: an answer given with 80 % probability should be right in 80 % of the cases (dotted). The test "
+        f"examples are in {len(points)} groups of equal size, by probability; lines show the standard error.",
         "Share of right answers over the probability of the answer, beside the diagonal.",
         figure,
     )
@@ -157,7 +160,7 @@ def _residuals(result: Fit) -> Picture:
 
 
 def _weights(result: Fit) -> Table:
-    name = MAIN[result.schema.task][0]
+    name, _ = result.schema.main_measure
     rows = sorted(result.weights.items(), key=lambda row: -row[1])
     return Table(
         "channels",

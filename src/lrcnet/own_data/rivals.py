@@ -45,7 +45,8 @@ def boost(schema: Schema, split: Split, seed: int) -> Predictions:
     if schema.task == "regression":
         tree = HistGradientBoostingRegressor(random_state=seed).fit(x[rows], y[rows])
         return Predictions(truth, tree.predict(x_test))
-    model = HistGradientBoostingClassifier(random_state=seed).fit(x[rows], y[rows])
+    weights = "balanced" if schema.balanced else None
+    model = HistGradientBoostingClassifier(random_state=seed, class_weight=weights).fit(x[rows], y[rows])
     shares = np.zeros((len(x_test), len(schema.classes)))
     shares[:, np.searchsorted(schema.classes, model.classes_)] = model.predict_proba(x_test)
     return Predictions(np.searchsorted(schema.classes, truth), shares)

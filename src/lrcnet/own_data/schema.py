@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from lrcnet.data import Array, column_of, group_rows, is_missing
+from lrcnet.data import Array, column_of, group_rows, is_missing, refuse_missing
 from lrcnet.errors import one_of
 from lrcnet.own_data.files import import_pandas
 
@@ -20,6 +20,8 @@ FORMATS = ("long", "wide")
 MOST_CATEGORIES = 50
 # Whole numbers with at most this many values are classes, unless --task says otherwise.
 MOST_NUMERIC_CLASSES = 10
+# pandas' name for a column without one.
+_NAMELESS = "Unnamed: "
 _NUMBERED = re.compile(r"(?P<channel>.*?)[ _.\-]?(?P<step>\d+)")
 
 
@@ -37,6 +39,8 @@ class Schema:
         categorical: columns of text with their values, each of which becomes a channel of 0 and 1.
         wide: for a wide table, the columns of each channel in the order of time.
         classes: the classes as text, sorted as the network's answers; empty for numbers.
+        balanced: whether every class has the same weight in training and in measures, however rare it is.
+        left_out: columns of the training table that nobody named and that cannot be channels, with the reason.
     """
 
     layout: str
@@ -50,12 +54,30 @@ class Schema:
     categorical: dict[str, list[str]] = field(default_factory=dict)
     wide: dict[str, list[str]] = field(default_factory=dict)
     classes: list[str] = field(default_factory=list)
+    left_out: dict[str, str] = field(default_factory=dict)
+    balanced: bool = False
 
     @property
     def channels(self) -> list[str]:
         """The names of the channels that the network takes."""
         ones = [f"{column}={value}" for column, values in self.categorical.items() for value in values]
         return [*self.numeric, *ones]
+
+    @property
+    def goal(self) -> str:
+        """What the network does, for titles."""
+        return "forecasts" if self.task == "forecast" else f"{self.task} of {self.target}"
+
+    @property
+    def main_measure(self) -> tuple[str, int]:
+        """The measure that decides which model is better, and 1 if more is better, else -1."""
+        if self.task == "classification":
+            return ("balanced accuracy" if self.balanced else "accuracy"), 1
+        return "RMSE", -1
+
+    def input_names(self, masked: bool) -> list[str]:
+        """Return the names of the network's inputs: the channels, then their masks if it takes some."""
+        return self.channels + [f"{name} was measured" for name in self.channels if masked]
 
     def to_json(self) -> dict[str, Any]:
         """Return the schema as data."""
@@ -91,12 +113,17 @@ def understand(
     both = sorted(set(named) & set(channels or ()))
     if both:
         raise ValueError(f"column {both[0]!r} must be id, time or target, or a channel, but is both; choose one")
-    chosen = [str(name) for name in frame.columns if name not in named] if channels is None else list(channels)
-    if not chosen:
-        raise ValueError(f"the table must have a channel beside {', '.join(named)}, but has none; add a column")
     if layout is None:
         layout = "wide" if time is None and (id is None or frame[id].is_unique) and target is not None else "long"
     one_of("format", layout, FORMATS)
+    candidates = [str(name) for name in frame.columns if name not in named] if channels is None else list(channels)
+    useless = _find_useless(frame, candidates, layout)
+    if channels is not None and useless:
+        name, reason = next(iter(useless.items()))
+        raise ValueError(f"column {name!r} must hold values to be a channel, but has {reason}; leave it out")
+    chosen = [name for name in candidates if name not in useless]
+    if not chosen:
+        raise ValueError(f"the table must have a channel beside {', '.join(named)}, but has none; add a column")
     decided = _decide_task(frame, target, task)
     classes = _classes(frame, target) if decided == "classification" and target is not None else []
     if layout == "wide":
@@ -107,7 +134,7 @@ def understand(
         if categorical:
             raise ValueError(f"a wide table takes numbers only, but {categorical[0]!r} is categorical; leave it out")
         wide = _group_columns(chosen)
-        return Schema("wide", decided, False, id, None, target, False, list(wide), {}, wide, classes)
+        return Schema("wide", decided, False, id, None, target, False, list(wide), {}, wide, classes, useless)
     per_reading = target is not None and not _is_constant(frame, id, target)
     dates = time is not None and not _is_numeric(column_of(frame, time))
     numeric, categories = _sort_channels(frame, chosen, set(categorical))
@@ -116,7 +143,22 @@ def understand(
             f"a forecast takes numbers only, but column {next(iter(categories))!r} is text; choose others with "
             "--channels"
         )
-    return Schema("long", decided, per_reading, id, time, target, dates, numeric, categories, {}, classes)
+    return Schema("long", decided, per_reading, id, time, target, dates, numeric, categories, {}, classes, useless)
+
+
+def _find_useless(frame: Any, columns: Sequence[str], layout: str) -> dict[str, str]:
+    """Return the columns that cannot be channels, with the reason: those without a name or without a value.
+
+    A column without a name is usually the number of the row, which programs write unasked and which tells a network
+    about the order of the file. In a wide table a column without values is a reading that no series has reached.
+    """
+    reasons = {}
+    for name in columns:
+        if name.startswith(_NAMELESS):
+            reasons[name] = "no name"
+        elif layout == "long" and bool(is_missing(column_of(frame, name)).all()):
+            reasons[name] = "no values"
+    return reasons
 
 
 def _decide_task(frame: Any, target: str | None, task: str | None) -> Task:
@@ -129,12 +171,7 @@ def _decide_task(frame: Any, target: str | None, task: str | None) -> Task:
     if task == "forecast":
         raise ValueError(f"a forecast has no target, but --target is {target!r}; leave it out")
     column = column_of(frame, target)
-    missing = np.flatnonzero(is_missing(column))
-    if len(missing):
-        raise ValueError(
-            f"column {target!r} must have a value in every row, but row {int(missing[0]) + 1} has none; fill it in or "
-            "drop the row"
-        )
+    refuse_missing(column, target)
     if task is not None:
         if task == "regression" and not _is_numeric(column):
             raise ValueError(

@@ -44,18 +44,26 @@ class FittedSubject(Subject):
             time_constants(model, examples, schema.dates),
             one_series(model, examples),
         ]
-        title = f"Inside {type(model.layer).__name__} of {self.fitted.path.name}"
+        title = f"Inside the {type(model.layer).__name__} of {self.fitted.path.name}: {schema.goal}"
         views = [fit.view(examples) for fit in (self, beside) if fit is not None]
         more = contents([(section.name, section.title) for section in sections])
         more += "".join(section_html(section) for section in sections)
-        shown = collect(views, channels=schema.channels)
+        shown = collect(views, channels=schema.input_names(self.fitted.estimator.preparation_.mask))
         write_page(path, title, body(title, shown, more=more), css=asset("inside.css"))
 
     def view(self, examples: Examples) -> View:
         """Return the network with sequences to show it on."""
-        classes = self.fitted.schema.classes if self.fitted.schema.task == "classification" else ()
-        given = [Example(one["x"], one.get("dt"), None) for one in examples]
-        return View(self.network, given, [str(name) for name in classes], self.fitted.path.name)
+        schema, estimator = self.fitted.schema, self.fitted.estimator
+        given = []
+        for one in examples:
+            truth = one.get("truth")
+            if schema.task == "classification":
+                given.append(Example(one["x"], one.get("dt"), truth))
+            else:  # The page draws true numbers beside answers to every reading only.
+                given.append(Example(one["x"], one.get("dt"), None, truth if schema.per_reading else None))
+        names = [str(name) for name in estimator.classes_]
+        outputs = (str(schema.target),) if schema.task == "regression" else tuple(schema.channels)
+        return View(self.network, given, names, self.fitted.path.name, outputs, f"true {schema.target}")
 
     def _from_table(self, data: str, samples: int) -> Examples:
         readings = encode(read_file(data), self.fitted.schema, with_targets=False)
