@@ -70,8 +70,12 @@ def test_windows_start_at_complete_readings_and_share_their_ends() -> None:
 @pytest.mark.parametrize(
     ("times", "values", "message"),
     [
-        ([0, 1, 1], np.ones((3, 2)), "times of trajectory 0' must increase .* row 3 repeats the time of row 2"),
-        ([0, 2, 1], np.ones((3, 2)), "row 3 is earlier than row 2"),
+        (
+            [0, 1, 1],
+            np.ones((3, 2)),
+            "the times of trajectory 0 must increase .* reading 3 repeats .* reading 2",
+        ),
+        ([0, 2, 1], np.ones((3, 2)), "reading 3 is earlier than reading 2"),
         ([0, 1], np.ones((3, 2)), r"trajectory 0 has shape \(3, 2\) and times \(2,\)"),
         ([[0, 1]], [np.ones((2, 2))] * 2, "times for each of 2 trajectories, but for 1"),
         ([0, 1], np.ones(2), r"values must be \(times, state\)"),

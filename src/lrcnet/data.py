@@ -179,8 +179,14 @@ def as_times(column: Array, name: str) -> Floats:
     return times
 
 
-def increasing(times: Floats, rows: Array, name: str) -> Floats:
+def increasing(times: Floats, rows: Array, name: str, *, table: bool = True) -> Floats:
     """Return the gap before each of some rows (0 before the first), which must be above 0.
+
+    Args:
+        times: of all rows.
+        rows: of one series, in order.
+        name: the column, or what the times are of.
+        table: whether they are a column of a table; messages then speak of rows instead of readings.
 
     Raises:
         ValueError: for a time that is repeated or runs backwards; the message names its row.
@@ -189,13 +195,15 @@ def increasing(times: Floats, rows: Array, name: str) -> Floats:
     wrong = np.flatnonzero(gaps[1:] <= 0)
     if len(wrong):
         place = int(wrong[0]) + 1
-        here, before = int(rows[place]) + 1, int(rows[place - 1]) + 1
+        column = f"column {name!r}"
+        what, row, whole = (column, "row", "the table") if table else (name, "reading", "the readings")
+        here, before = f"{row} {int(rows[place]) + 1}", f"{row} {int(rows[place - 1]) + 1}"
         problem, remedy = (
-            (f"repeats the time of row {before}", "keep one of them")
+            (f"repeats the time of {before}", "keep one of them")
             if gaps[place] == 0
-            else (f"is earlier than row {before}", "sort the table by time")
+            else (f"is earlier than {before}", f"sort {whole} by time")
         )
-        raise ValueError(f"column {name!r} must increase within each series, but row {here} {problem}; {remedy}")
+        raise ValueError(f"{what} must increase within each series, but {here} {problem}; {remedy}")
     return np.asarray(gaps, dtype=np.float64)
 
 

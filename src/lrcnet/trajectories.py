@@ -86,7 +86,7 @@ def read_trajectories(times: Any, values: Any) -> Trajectories:
             )
         if np.isinf(one).any():
             raise ValueError(f"values must be finite, or NaN where missing, but trajectory {i} has an infinite one")
-        increasing(clock, np.arange(len(clock)), f"times of trajectory {i}")
+        increasing(clock, np.arange(len(clock)), f"the times of trajectory {i}", table=False)
         read.append(clock)
     return Trajectories(read, parts)
 

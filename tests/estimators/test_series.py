@@ -6,9 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from sklearn.base import clone
 
 import lrcnet
 from lrcnet.estimators import LiquidClassifier, LiquidForecaster, LiquidRegressor
+from lrcnet.estimators.wirings import WIRINGS
 from lrcnet.export import generate_c
 
 FAST: Any = {"units": 6, "epochs": 4, "random_state": 0}
@@ -48,6 +50,25 @@ def test_a_wiring_sets_the_units(cell: str) -> None:
     assert estimator.module_.layer.hidden_size == 12
     assert estimator.module_.width == 3
     assert estimator.predict(values, times).shape == (24,)
+
+
+@pytest.mark.parametrize("name", WIRINGS)
+def test_a_wiring_by_name_has_the_units_and_can_be_searched(name: str) -> None:
+    values, times, y = series()
+    estimator = LiquidClassifier("lrc", units=12, layer_options={"wiring": name}, epochs=2, random_state=0)
+    layer = clone(estimator).fit(values, y, times).module_.layer
+    assert layer.wiring.units == 12
+    assert layer.cells[0].output_size == (3 if name == "auto-ncp" else 12)
+
+
+def test_an_unknown_wiring_gets_the_valid_names() -> None:
+    with pytest.raises(ValueError, match="wiring must be one of auto-ncp, fully-connected, random, but is 'ncp'"):
+        LiquidClassifier(layer_options={"wiring": "ncp"}).fit(np.zeros((4, 3, 1)), [0, 1, 0, 1])
+
+
+def test_times_of_arrays_are_named_by_series_and_reading() -> None:
+    with pytest.raises(ValueError, match=r"^the times of series 1 must increase .*, but reading 3 repeats"):
+        LiquidClassifier().fit(np.zeros((2, 3, 1)), [0, 1], [[0, 1, 2], [0, 1, 1]])
 
 
 def test_times_come_with_new_series_if_they_came_in_training() -> None:
@@ -204,8 +225,11 @@ BAD: list[tuple[Any, str]] = [
     (lambda: LiquidClassifier().fit([*VALUES[:-1], VALUES[-1][:, :1]], LABELS), r"some have \[1, 2\]"),
     (lambda: LiquidClassifier().fit([*VALUES[:-1], np.full((3, 2), np.inf)], LABELS), "series 5 has an infinite value"),
     (lambda: LiquidClassifier().fit(VALUES, LABELS, TIMES[:-1]), "each of 6 series, but for 5"),
-    (lambda: LiquidClassifier().fit(VALUES, LABELS, [*TIMES[:-1], TIMES[-1][::-1]]), "row 2 is earlier than row 1"),
-    (lambda: LiquidClassifier().fit(VALUES, LABELS, [*TIMES[:-1], 0 * TIMES[-1]]), "row 2 repeats the time of row 1"),
+    (
+        lambda: LiquidClassifier().fit(VALUES, LABELS, [*TIMES[:-1], TIMES[-1][::-1]]),
+        "2 is earlier than reading 1",
+    ),
+    (lambda: LiquidClassifier().fit(VALUES, LABELS, [*TIMES[:-1], 0 * TIMES[-1]]), "repeats the time of reading 1"),
     (lambda: LiquidClassifier().fit(VALUES, "label"), "id_column is None"),
     (lambda: LiquidClassifier("gru", time_feature=False, epochs=1).fit(VALUES, LABELS, TIMES), "time_feature=True"),
     (

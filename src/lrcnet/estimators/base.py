@@ -25,6 +25,7 @@ from lrcnet.errors import StabilityWarning, check_number, describe_kind, one_of,
 from lrcnet.estimators.loop import LARGEST_BATCH, Examples, Settings, answer, split_off, train
 from lrcnet.estimators.preparation import Inputs, Preparation
 from lrcnet.estimators.series import Series, from_arrays, from_table
+from lrcnet.estimators.wirings import make_wiring
 from lrcnet.layers import LAYERS
 from lrcnet.models import SequenceModel
 from lrcnet.recurrent_layer import RecurrentLayer
@@ -64,7 +65,8 @@ class SeriesEstimator(BaseEstimator):  # type: ignore[misc]
         units: number of hidden units of each layer; a wiring knows its own.
         layers: number of stacked layers.
         dropout: probability of zeroing an output between layers.
-        layer_options: further keyword arguments of the layer, such as {"solver": "exponential"} or a wiring.
+        layer_options: further keyword arguments of the layer, such as {"solver": "exponential"} or {"wiring": ...}: one
+            of `lrcnet.wirings`, or by name "auto-ncp", "fully-connected" or "random", of `units` units.
         time_feature: whether gaps are one more input of the network, the default of docs/time.md for gaps like those of
             training; False makes them the step of the differential equation (not for LSTM, GRU and MGU). Without times
             it means nothing.
@@ -234,6 +236,8 @@ class SeriesEstimator(BaseEstimator):  # type: ignore[misc]
         prepared = self.preparation_
         kind: Any = LAYERS[one_of("cell", self.cell, LAYERS)]
         options = dict(self.layer_options or {})
+        if isinstance(options.get("wiring"), str):
+            options["wiring"] = make_wiring(options["wiring"], int(self.units))
         # A wiring knows its number of units.
         wired = options.get("wiring") is not None
         units = None if wired else int(self.units)

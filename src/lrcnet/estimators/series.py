@@ -157,6 +157,6 @@ def _read_all_times(times: Any, series: list[Floats]) -> list[Floats]:
                 f"there must be one time per reading, but series {i} has {len(values)} readings and times of shape "
                 f"{moments.shape}; pass as many"
             )
-        increasing(moments, np.arange(len(moments)), f"times of series {i}")
+        increasing(moments, np.arange(len(moments)), f"the times of series {i}", table=False)
         read.append(moments)
     return read

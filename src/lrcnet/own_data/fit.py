@@ -100,8 +100,9 @@ def make_estimator(schema: Schema, cell: str, **options: Any) -> Any:
     if schema.task == "forecast":
         return LiquidForecaster(cell, **options)
     kind = LiquidClassifier if schema.task == "classification" else LiquidRegressor
-    weights = {"class_weight": "balanced"} if schema.balanced else {}
-    return kind(cell, per_reading=schema.per_reading, **weights, **options)
+    if schema.balanced:
+        options = {**options, "class_weight": "balanced"}
+    return kind(cell, per_reading=schema.per_reading, **options)
 
 
 def train(estimator: Any, schema: Schema, training: Readings) -> Any:

@@ -61,13 +61,13 @@ def scores(schema: Schema, result: Predictions, scale: Floats | None = None) -> 
         (N,), for forecasts (N, channels); NaN where the truth is unknown.
     """
     if schema.task == "classification":
-        right = (result.predicted.argmax(1) == result.truth).astype(np.float64)
-        if not schema.balanced:
-            return right
-        counts = np.bincount(result.truth)
-        return right * len(right) / (np.count_nonzero(counts) * counts[result.truth])
-    error: Floats = (result.predicted - result.truth) / (1.0 if scale is None else scale)
-    return -(error**2)
+        points: Floats = (result.predicted.argmax(1) == result.truth).astype(np.float64)
+        if schema.balanced:
+            counts = np.bincount(result.truth)
+            points *= len(points) / (np.count_nonzero(counts) * counts[result.truth])
+        return points
+    points = -(((result.predicted - result.truth) / (1.0 if scale is None else scale)) ** 2)
+    return points
 
 
 def standard_error_of_mean(values: Floats, series: Array) -> float:
