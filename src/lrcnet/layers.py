@@ -227,7 +227,7 @@ class LiquidLayer(WiredLayer):
                 return None
         assert backend is not None
         new = backend.step_stack(networks, x, start, size)
-        output = new[-1]
+        output = new.squeeze(0) if layers == 1 else new[-1]  # an index takes longer
         if cell.maps_output or cell.output_size != hidden:
             output = cell.read_out(output)
         return output, new

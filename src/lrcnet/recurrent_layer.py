@@ -132,13 +132,21 @@ class RecurrentLayer(Saveable, Unscriptable, nn.Module):
             The output (T, B, D*m) in the layout of the input, and the last states (L*D, B, m). With a wiring, the
             output has the motor neurons only, D times `proj_size` features if that is not 0.
         """
-        like = next(self.parameters())
+        like = self._first_parameter()
         if under_autocast(like):
             # Half-precision states would round away the change that a small dt makes, so cast the input and compute in
             # full precision.
             with torch.autocast(like.device.type, enabled=False):
                 return self._run(cast_to(input, like.dtype), cast_to(hx, like.dtype), cast_to(dt, like.dtype), like)
         return self._run(input, hx, dt, like)
+
+    def _first_parameter(self) -> nn.Parameter:
+        """Return a parameter, for its dtype and device; `parameters()` walks through all modules to find one."""
+        for cell in self.cells.children():
+            for parameter in cell._parameters.values():
+                if parameter is not None:
+                    return parameter
+        return next(self.parameters())
 
     def __getattr__(self, name: str) -> Any:
         """Look up parameters and modules as nn.Module does; for torch.nn.GRU's weights, say what to use instead."""

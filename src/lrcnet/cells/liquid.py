@@ -276,10 +276,21 @@ class LiquidCell(LiquidParameters, ODECell):
         own = self.__dict__
         if own["backend"] == "reference" or own["_forward_pre_hooks"]:
             return None
-        switches = self.switches(for_kernel=True)
+        settings = (
+            own["elastance"],
+            own["solver"],
+            own["unfolds"],
+            own["negative_dt"],
+            own["parametrisation"],
+            own["constraint"],
+            "parametrizations" in own["_modules"],
+        )
+        memory = own.get("_checked")
+        if memory is None or memory["settings"] != settings:
+            memory = own["_checked"] = {"settings": settings, "switches": self.switches(for_kernel=True)}
+        switches = memory["switches"]
         # Stored letters are the same tensors at every step.
-        memory = own.setdefault("_checked", {}) if switches.scaled else None
-        return Network(self.values_for_kernel(switches.scaled), switches, memory)
+        return Network(self.values_for_kernel(switches.scaled), switches, memory if switches.scaled else None)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the memory of `stream_network` out of copies and files: it is about these tensors alone."""

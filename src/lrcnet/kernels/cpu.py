@@ -5,6 +5,7 @@ Axes: T time, B batch, n inputs, m hidden units.
 
 from array import array
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -48,8 +49,8 @@ class CPUBackend(OperatorBackend):
         dtype, count, check_dt = x.dtype, len(networks), networks[0].switches.check_dt
         # Not circuit.units: a property's call is seen in a step of one sample.
         units = 0 if (g_l := networks[0].circuit.g_l) is None else g_l.numel()
-        models: list[array[int]] = []
-        kept = []
+        models: list[int] = []
+        kept: list[Any] = []
         for network in networks:
             if models:
                 inputs = len(network.circuit.a) - units
@@ -60,7 +61,8 @@ class CPUBackend(OperatorBackend):
                 circuit, arguments = rewrite_model(network.circuit, network.switches, x, inputs, units)
                 model = array("q", arguments)
                 kept.append(circuit)
-            models.append(model)
+            kept.append(model)
+            models.append(model.buffer_info()[0])
         is_double = IS_DOUBLE.get(dtype)
         if is_double is None or not (x.is_cpu and h.is_cpu and h.dtype is dtype and h.numel() == count * batch * units):
             raise ValueError(_describe_state(x, h, units))
@@ -77,20 +79,8 @@ class CPUBackend(OperatorBackend):
             raise ValueError(describe_bad_dt("", dt))
         out = _empty_like(h)
         x_batch, x_channel = x.stride()
-        _step(
-            is_double,
-            count,
-            *[model.buffer_info()[0] for model in models],
-            batch,
-            x_address,
-            x_batch,
-            x_channel,
-            h_address,
-            dt_address,
-            dt_stride,
-            dt_value,
-            out.data_ptr(),
-        )
+        sample = (batch, x_address, x_batch, x_channel, h_address, dt_address, dt_stride, dt_value, out.data_ptr())
+        _step(is_double, count, *models, *sample)
         return out
 
     def derivative(self, circuit: Circuit, switches: Switches, x: Tensor, h: Tensor) -> Tensor:

@@ -9,7 +9,6 @@ f' = g_l + g_in sigmoid(p), u' = g_l + k_in sigmoid(p). Otherwise they are f' an
 Axes: T time, B batch, m hidden units, R letters.
 """
 
-import importlib
 from types import ModuleType
 from typing import Any
 
@@ -18,7 +17,7 @@ from torch import Tensor
 
 from lrcnet.circuit import Switches
 from lrcnet.kernels.operators import ONCE
-from lrcnet.kernels.problem import IS_DOUBLE, check_optional, check_switches
+from lrcnet.kernels.problem import IS_DOUBLE, check_optional, check_switches, import_once
 from lrcnet.tracing import resolve
 from lrcnet.value_checks import refuse_freed
 
@@ -150,7 +149,7 @@ def with_unit_stride(values: Tensor) -> Tensor:
 
 
 def _implementation(terms: Tensor) -> ModuleType:
-    return importlib.import_module(IMPLEMENTATIONS[terms.device.type])
+    return import_once(IMPLEMENTATIONS[terms.device.type])
 
 
 def _check(

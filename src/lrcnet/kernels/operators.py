@@ -4,7 +4,6 @@ The operators take a `Problem` as flat arguments, in the order of `TENSORS` and 
 these.
 """
 
-import importlib
 from types import ModuleType
 from typing import Any
 
@@ -12,7 +11,7 @@ import torch
 from torch import Tensor
 
 from lrcnet.circuit import LETTERS, STEP_LETTERS, Switches, describe_mismatch
-from lrcnet.kernels.problem import TENSORS, Problem
+from lrcnet.kernels.problem import TENSORS, Problem, import_once
 from lrcnet.tracing import are_ordinary, below_autograd, dispatcher_needed, is_batch_of_gradients, resolve
 
 ONCE = (
@@ -87,7 +86,7 @@ def _scan_backward(
 
 
 def _implementation(x: Tensor) -> ModuleType:
-    return importlib.import_module(IMPLEMENTATIONS.get(x.device.type, IMPLEMENTATIONS["cpu"]))
+    return import_once(IMPLEMENTATIONS.get(x.device.type, IMPLEMENTATIONS["cpu"]))
 
 
 def _fill_missing(x: Tensor, gradients: list[Tensor | None]) -> tuple[Tensor, ...]:

@@ -3,6 +3,7 @@
 Axes: T time, B batch, n inputs, m hidden units, K unfoldings. x is (T, B, n), or (B, T, n) if batch_first.
 """
 
+import importlib
 from array import array
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -27,6 +28,9 @@ TENSORS = ("x", "h0", "dt", *STEP_LETTERS)
 """The tensors of a problem that have a gradient, in the operators' order; its numbers follow: dt_value, then the
 switches. The mask of a wiring is the operators' last argument."""
 _LETTERS, _TENSORS = len(STEP_LETTERS), len(TENSORS)
+
+import_once = cache(importlib.import_module)
+"""The module of a name; importlib alone takes microseconds for one that is there."""
 
 # Called by `map`: in a step of one sample a loop would be seen.
 _address, _size = Tensor.data_ptr, Tensor.numel
@@ -63,7 +67,7 @@ class Problem(NamedTuple):
     def unpack(cls, flat: Sequence[Any], mask: Tensor | None) -> "Problem":
         """Read a problem from the operators' flat arguments and the mask: the inverse of `pack`."""
         x, h0, dt = flat[:3]
-        circuit, dt_value = Circuit(*flat[3:_TENSORS])._replace(mask=mask), flat[_TENSORS]
+        circuit, dt_value = Circuit(*flat[3:_TENSORS], mask=mask), flat[_TENSORS]
         return cls(x, h0, dt, circuit, dt_value, Switches(*flat[_TENSORS + 1 :]))
 
     @property
@@ -182,25 +186,21 @@ def recall_model(network: Network, x: Tensor, inputs: int, units: int) -> "array
     address and as many numbers has the same memory.
     """
     circuit, switches, memory = network
-    if memory is None:
-        model = model_arguments(circuit, switches, x, inputs, units)
-        return None if model is None else array("q", model)
-    known = memory.get("model")
     about = (switches, x.dtype, inputs, units)
-    if known is not None and known[0] == about:
-        _, present, absent, nothing, addresses, sizes, packed, _ = known
+    if memory is not None and (known := memory.get("model")) is not None and known[0] == about:
+        _, present, absent, nothing, places, packed, _ = known
         letters = present(circuit)
         try:
-            still_there = absent(circuit) == nothing and list(map(_address, letters)) == addresses
+            if [*map(_address, letters), *map(_size, letters)] == places and absent(circuit) == nothing:
+                return packed  # type: ignore[no-any-return]
         except TypeError:  # A letter was removed.
-            still_there = False
-        if still_there and list(map(_size, letters)) == sizes:
-            return packed  # type: ignore[no-any-return]
+            pass
     model = model_arguments(circuit, switches, x, inputs, units)
     if model is None:
         return None
     packed = array("q", model)
-    _remember(memory, about, circuit, packed)
+    if memory is not None:
+        _remember(memory, about, circuit, packed)
     return packed
 
 
@@ -211,8 +211,8 @@ def _remember(memory: dict[str, Any], about: tuple[Any, ...], circuit: Circuit, 
     missing: list[Any] = [i for i, tensor in enumerate(tensors) if tensor is None]
     absent = itemgetter(*missing or [slice(0)])
     letters = present(tensors)
-    addresses, sizes = list(map(_address, letters)), list(map(_size, letters))
-    memory["model"] = about, present, absent, absent(tensors), addresses, sizes, packed, tensors
+    places = [*map(_address, letters), *map(_size, letters)]
+    memory["model"] = about, present, absent, absent(tensors), places, packed, tensors
 
 
 def rewrite_model(

@@ -89,10 +89,11 @@ struct Backward {
     for (index_t b = 0; b < samples; ++b) {
       const T* from = static_cast<const T*>(gradients.states) + time * gradients.time + (sample + b) * gradients.batch;
       T* to = gh + b * sizes.m_padded;
+      const T first = *from;
       if (gradients.unit == 1)  // a constant stride, so that the compiler makes vectors of it
         for (index_t i = 0; i < sizes.m; ++i) to[i] += from[i];
       else if (gradients.unit == 0)  // the gradient of a sum is one number
-        for (index_t i = 0; i < sizes.m; ++i) to[i] += *from;
+        for (index_t i = 0; i < sizes.m; ++i) to[i] += first;
       else
         for (index_t i = 0; i < sizes.m; ++i) to[i] += from[i * gradients.unit];
     }
@@ -102,7 +103,14 @@ struct Backward {
   // gradients of the sums.
   void unfold_backward(const BackwardScratch<T>& scratch, const Sums<T>& sum, const T* h, T* gf, T* gu, T* gw,
                        index_t time, index_t k, index_t sample, index_t samples) const {
-    const Switches switches{problem.saturated != 0, problem.elastance, problem.solver};
+    with_switches({problem.saturated != 0, problem.elastance, problem.solver}, [&](const Switches& switches) {
+      unfold_backward_with(switches, scratch, sum, h, gf, gu, gw, time, k, sample, samples);
+    });
+  }
+
+  LRCNET_INLINE void unfold_backward_with(const Switches& switches, const BackwardScratch<T>& scratch,
+                                          const Sums<T>& sum, const T* h, T* gf, T* gu, T* gw, index_t time, index_t k,
+                                          index_t sample, index_t samples) const {
     const auto keep = lanes_below<T>(sizes.m - (sizes.m_padded - W));
     const T* saved =
         static_cast<const T*>(problem.saved) + ((time * sizes.K + k) * sizes.B + sample) * sizes.planes * sizes.m;

@@ -24,8 +24,6 @@ struct DiagonalLoops {
   const Switches switches;
   static constexpr index_t W = kLanes<T>;
 
-  explicit DiagonalLoops(const Diagonal& given) : call(given), switches{true, given.elastance, given.solver} {}
-
   struct Item {
     index_t sample, unit, count;
   };
@@ -42,7 +40,7 @@ struct DiagonalLoops {
   T gap(index_t t, index_t sample) const {
     const T dt = call.dt ? static_cast<const T*>(call.dt)[t * call.dt_time + sample * call.dt_batch]
                          : static_cast<T>(call.dt_value);
-    return dt / static_cast<T>(call.K);
+    return call.K == 1 ? dt : dt / static_cast<T>(call.K);
   }
 
   Vec<T> state_before(index_t t, const Item& at) const {
@@ -73,7 +71,7 @@ struct DiagonalLoops {
     Vec<T> f, u, w, synapse;
   };
 
-  FromInput from_input(const Unit& unit, const T* planes, index_t count) const {
+  LRCNET_INLINE FromInput from_input(const Unit& unit, const T* planes, index_t count) const {
     const Vec<T> first = load_part(planes, count), second = load_part(planes + call.m, count);
     if (!Mixed) return {first, second, unit.p, Vec<T>{}};
     const Vec<T> open = sigmoid<T>(first);
@@ -81,13 +79,13 @@ struct DiagonalLoops {
   }
 
   // The state after one unfolding.
-  Vec<T> advance_unit(const Unit& unit, const FromInput& input, Vec<T> h, T d) const {
+  LRCNET_INLINE Vec<T> advance_unit(const Unit& unit, const FromInput& input, Vec<T> h, T d) const {
     const Vec<T> synapse = sigmoid<T>(unit.a * h + unit.b);
     Vec<T> f = input.f + unit.g * synapse, u = input.u + unit.k * synapse;
     return advance<T>(switches, h, d, f, u, input.w + unit.o * h, unit.own);
   }
 
-  void forward(index_t first, index_t last) const {
+  LRCNET_INLINE void forward(index_t first, index_t last) const {
     for (index_t t = 0; t < call.T; ++t) {
       if (t % kInterruptBlock == 0 && call.interrupted()) return;
       for (index_t index = first; index < last; ++index) {
@@ -103,7 +101,7 @@ struct DiagonalLoops {
     }
   }
 
-  void backward(index_t first, index_t last, T* of_letters) const {
+  LRCNET_INLINE void backward(index_t first, index_t last, T* of_letters) const {
     for (index_t stop = call.T; stop > 0; stop -= kDiagonalBlock) {
       const index_t start = stop > kDiagonalBlock ? stop - kDiagonalBlock : 0;
       if (call.interrupted()) return;
@@ -207,7 +205,7 @@ struct DiagonalLoops {
   }
 
   // One step of several unfoldings: their first states are computed again.
-  void sweep_unfolds(const Unit& own, const Item& at, index_t t, Vec<T>& gh, Vec<T> (&sums)[Diagonal::kRows]) const {
+  LRCNET_INLINE void sweep_unfolds(const Unit& own, const Item& at, index_t t, Vec<T>& gh, Vec<T> (&sums)[Diagonal::kRows]) const {
     const FromInput input[1] = {from_input(own, terms(t, at), at.count)};
     const T d = gap(t, at.sample);
     Vec<T> before[Diagonal::kMostUnfolds];
@@ -226,7 +224,7 @@ struct DiagonalLoops {
   }
 
   // The gradients of one item over the steps from start to stop.
-  void sweep(const Item& at, index_t start, index_t stop, T* of_letters) const {
+  LRCNET_INLINE void sweep(const Item& at, index_t start, index_t stop, T* of_letters) const {
     const Unit own = unit(at.unit);
     Vec<T> sums[Diagonal::kRows] = {};
     T* carried = static_cast<T*>(call.of_h0) + at.sample * call.m + at.unit;
@@ -245,15 +243,17 @@ struct DiagonalLoops {
 
 template <class T, bool Mixed>
 void run_diagonal(const Diagonal& call, int index) {
-  const DiagonalLoops<T, Mixed> loops(call);
   // The gradient of a gap is a sum over the units of a sample, which then belong to one task.
   const index_t group = call.of_dt ? padded<T>(call.m) / kLanes<T> : 1;
   const index_t groups = call.B * (padded<T>(call.m) / kLanes<T>) / group;
   const index_t first = groups * index / call.threads * group, last = groups * (index + 1) / call.threads * group;
-  if (call.of_states)
-    loops.backward(first, last, static_cast<T*>(call.of_letters) + index * Diagonal::kRows * call.width);
-  else
-    loops.forward(first, last);
+  with_switches({true, call.elastance, call.solver}, [&](const Switches& switches) {
+    const DiagonalLoops<T, Mixed> loops{call, switches};
+    if (call.of_states)
+      loops.backward(first, last, static_cast<T*>(call.of_letters) + index * Diagonal::kRows * call.width);
+    else
+      loops.forward(first, last);
+  });
 }
 
 // Task `index` of a call: a share of the items.

@@ -80,23 +80,19 @@ struct Forward {
     if (sizes.input_wired) return sum_wired_inputs(scratch, time, steps, sample, samples);
     const index_t points = steps * samples;
     const std::size_t row = static_cast<std::size_t>(sizes.m_padded) * sizeof(T);
-    for (index_t p = 0; p < points; ++p) {
-      std::memcpy(scratch.f_in + p * sizes.m_padded, weights.g_l, row);
-      std::memcpy(scratch.u_in + p * sizes.m_padded, weights.g_l, row);
-      if (problem.elastance != kNone) std::memcpy(scratch.w_in + p * sizes.m_padded, weights.p, row);
-    }
-    if (sizes.n == 0) return;
-    gather_inputs(problem, sizes, weights, time, steps, sample, samples, scratch.y);
-    sum_synapses(weights.input, scratch.y, sizes.n_padded, points, scratch.f_in, scratch.u_in, scratch.f_in,
+    // Without inputs this writes the leaks alone.
+    if (sizes.n > 0) gather_inputs(problem, sizes, weights, time, steps, sample, samples, scratch.y);
+    sum_synapses(weights.input, scratch.y, sizes.n_padded, points, weights.g_l, weights.g_l, index_t(0), scratch.f_in,
                  scratch.u_in);
-    if (problem.elastance != kNone)
-      matmul_add(scratch.y, sizes.n_padded, index_t(1), points, weights.o + sizes.m * sizes.m_padded, sizes.m_padded,
-                 sizes.n, scratch.w_in, sizes.m_padded, sizes.vectors);
+    if (problem.elastance == kNone) return;
+    for (index_t p = 0; p < points; ++p) std::memcpy(scratch.w_in + p * sizes.m_padded, weights.p, row);
+    matmul_add(scratch.y, sizes.n_padded, index_t(1), points, weights.o + sizes.m * sizes.m_padded, sizes.m_padded,
+               sizes.n, scratch.w_in, sizes.m_padded, sizes.vectors);
   }
 
   void sum_states(const ForwardScratch<T>& scratch, index_t point, index_t samples) const {
     sum_synapses(weights.state, scratch.h, sizes.m_padded, samples, scratch.f_in + point, scratch.u_in + point,
-                 scratch.f, scratch.u);
+                 sizes.m_padded, scratch.f, scratch.u);
     if (problem.elastance == kNone) return;
     std::memcpy(scratch.w, scratch.w_in + point, static_cast<std::size_t>(samples * sizes.m_padded) * sizeof(T));
     matmul_add(scratch.h, sizes.m_padded, index_t(1), samples, weights.o, sizes.m_padded, sizes.m, scratch.w,
@@ -105,7 +101,12 @@ struct Forward {
 
   // Takes one unfolding of all samples of the block, from their sums to their next states.
   void unfold(const ForwardScratch<T>& scratch, index_t time, index_t k, index_t sample, index_t samples) const {
-    const Switches switches{problem.saturated != 0, problem.elastance, problem.solver};
+    with_switches({problem.saturated != 0, problem.elastance, problem.solver},
+                  [&](const Switches& switches) { unfold_with(switches, scratch, time, k, sample, samples); });
+  }
+
+  LRCNET_INLINE void unfold_with(const Switches& switches, const ForwardScratch<T>& scratch, index_t time, index_t k,
+                                 index_t sample, index_t samples) const {
     const auto keep = lanes_below<T>(sizes.m - (sizes.m_padded - W));
     T* saved = static_cast<T*>(problem.saved);
     for (index_t b = 0; b < samples; ++b) {
@@ -114,7 +115,7 @@ struct Forward {
       for (index_t v = 0; v < sizes.vectors; ++v) {
         const index_t i = v * W, here = sizes.m - i, p = b * sizes.m_padded + i;
         Vec<T> h = load(scratch.h + p), f = load(scratch.f + p), u = load(scratch.u + p), w = {};
-        if (problem.elastance != kNone) w = load(scratch.w + p);
+        if (switches.elastance != kNone) w = load(scratch.w + p);
         Vec<T> unit[kUnitLetters];
         weights.load_unit(i, unit);
         Vec<T> next = advance<T>(switches, h, d, f, u, w, unit);
@@ -124,7 +125,7 @@ struct Forward {
         T* to = planes + i;
         store_part(to, f, here), to += sizes.m;
         store_part(to, u, here), to += sizes.m;
-        if (problem.elastance != kNone) store_part(to, w, here), to += sizes.m;
+        if (switches.elastance != kNone) store_part(to, w, here), to += sizes.m;
         if (sizes.K > 1) store_part(to, h, here);
       }
     }

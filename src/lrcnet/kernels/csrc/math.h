@@ -141,9 +141,15 @@ struct TanhSeries<double> {
       -2.4658650871023068799e-6};
 };
 
+// All-ones lanes but for the bit of the sign.
+template <class T>
+LRCNET_INLINE IVec<T> all_but_sign() {
+  return (IVec<T>)splat(-T(0)) ^ ~IVec<T>{};
+}
+
 template <class T>
 LRCNET_INLINE Vec<T> absolute(Vec<T> v) {
-  return v < T(0) ? -v : v;
+  return (Vec<T>)((IVec<T>)v & all_but_sign<T>());
 }
 
 // tanh(x), given tail = sigmoid(-2 |x|), which is used unless |x| is small.
@@ -155,7 +161,7 @@ LRCNET_INLINE Vec<T> hyperbolic_tangent(Vec<T> x, Vec<T> tail) {
   for (int d = S::kDegree - 1; d >= 0; --d) series = series * square + S::kCoefficients[d];
   const Vec<T> small = x * square * series + x;
   const Vec<T> size = T(1) - T(2) * tail;
-  const Vec<T> large = x < T(0) ? -size : size;
+  const Vec<T> large = (Vec<T>)((IVec<T>)size ^ ((IVec<T>)x & ~all_but_sign<T>()));  // with the sign of x
   return absolute<T>(x) < T(0.6) ? small : large;
 }
 

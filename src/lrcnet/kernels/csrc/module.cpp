@@ -14,11 +14,17 @@
 #if defined(__linux__)
 #include <sys/mman.h>
 #endif
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 #include "api.h"
 #include "checks.h"
 #include "threads.h"
 
+#if defined(LRCNET_HAVE_ZEN4)
+extern const lrcnet::Kernels lrcnet_zen4;
+#endif
 #if defined(LRCNET_HAVE_AVX512)
 extern const lrcnet::Kernels lrcnet_avx512;
 #endif
@@ -38,12 +44,29 @@ struct Choice {
   bool available;
 };
 
+#if defined(LRCNET_HAVE_AVX512) || defined(LRCNET_HAVE_ZEN4)
+bool has_avx512() {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512vl");
+}
+
+// AMD's family 25 is Zen 3, which has no AVX-512, and Zen 4. Compilers older than Zen 4 do not know its name.
+bool is_zen4() {
+  unsigned version = 0, b, c, d;
+  __get_cpuid(1, &version, &b, &c, &d);
+  const unsigned family = (version >> 8 & 15) + (version >> 20 & 255);
+  return has_avx512() && __builtin_cpu_is("amd") && family == 25;
+}
+#endif
+
 // The instruction sets of this build, best first.
 const Choice* choices(int* count) {
   static const Choice all[] = {
+#if defined(LRCNET_HAVE_ZEN4)
+      {&lrcnet_zen4, is_zen4()},
+#endif
 #if defined(LRCNET_HAVE_AVX512)
-      {&lrcnet_avx512, __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-                           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")},
+      {&lrcnet_avx512, has_avx512()},
 #endif
 #if defined(LRCNET_HAVE_AVX2)
       {&lrcnet_avx2, __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")},

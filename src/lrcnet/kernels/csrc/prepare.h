@@ -200,7 +200,7 @@ template <class T>
 LRCNET_INLINE T substep(const Problem& problem, index_t time, index_t sample) {
   const T dt = problem.dt ? static_cast<const T*>(problem.dt)[time * problem.dt_time + sample * problem.dt_batch]
                           : static_cast<T>(problem.dt_value);
-  return dt / static_cast<T>(problem.K);
+  return problem.K == 1 ? dt : dt / static_cast<T>(problem.K);  // a division is seen in the backward pass
 }
 
 // Copies (samples, m), rows `stride` apart, into (samples, m_padded) with zero padding; zeros if there is no source.

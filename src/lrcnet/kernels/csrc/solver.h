@@ -20,6 +20,16 @@ struct Switches {
   int elastance, solver;
 };
 
+// Calls run(switches). The switches of an LRCU, the most frequent ones, come as constants, so that a compiler which
+// inlines `run` leaves the other branches out of its loop.
+template <class Run>
+LRCNET_INLINE void with_switches(const Switches& switches, const Run& run) {
+  if (switches.saturated && switches.elastance == kSymmetric && switches.solver == kEuler)
+    run(Switches{true, kSymmetric, kEuler});
+  else
+    run(switches);
+}
+
 // The letters of a unit's own equation, beside its sums f, u, w. The code that copies these letters, sums their
 // gradients and writes them runs over this list: a new one needs a member of Letters, a row here, and its place in the
 // equations below.

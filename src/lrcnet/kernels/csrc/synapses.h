@@ -87,11 +87,11 @@ bool needs_clamp(const Rows<T>& rows, const T* y, index_t y_stride, index_t poin
 
 template <class T, int S, bool Clamp>
 LRCNET_INLINE void sum_points(const T* weights, index_t rows, const T* y, index_t y_stride, const T* f_from,
-                              const T* u_from, T* f_to, T* u_to, index_t stride) {
+                              const T* u_from, index_t from_stride, T* f_to, T* u_to, index_t stride) {
   constexpr index_t W = kLanes<T>;
   constexpr int kPair = S % 2 == 0 ? 2 : 1;  // as many sigmoids at a time as registers allow
   Vec<T> f[S], u[S];
-  for (int s = 0; s < S; ++s) f[s] = load(f_from + s * stride), u[s] = load(u_from + s * stride);
+  for (int s = 0; s < S; ++s) f[s] = load(f_from + s * from_stride), u[s] = load(u_from + s * from_stride);
   for (index_t j = 0; j < rows; ++j, weights += kPlanes * W) {
     const Vec<T> a = load(weights + kA * W), b = load(weights + kB * W);
     const Vec<T> g = load(weights + kG * W), k = load(weights + kK * W);
@@ -108,7 +108,7 @@ LRCNET_INLINE void sum_points(const T* weights, index_t rows, const T* y, index_
 
 template <class T, bool Clamp>
 void sum_synapses_of(const Rows<T>& rows, const T* y, index_t y_stride, index_t points, const T* f_from,
-                     const T* u_from, T* f_to, T* u_to) {
+                     const T* u_from, index_t from_stride, T* f_to, T* u_to) {
   constexpr index_t W = kLanes<T>;
   const index_t stride = rows.vectors * W;
   for (index_t v = 0; v < rows.vectors; ++v) {
@@ -116,9 +116,9 @@ void sum_synapses_of(const Rows<T>& rows, const T* y, index_t y_stride, index_t 
     index_t p = 0;
     const auto run = [&](auto samples) {
       constexpr int S = decltype(samples)::value;
-      const index_t at = p * stride + v * W;
-      sum_points<T, S, Clamp>(weights, rows.count, y + p * y_stride, y_stride, f_from + at, u_from + at, f_to + at,
-                              u_to + at, stride);
+      const index_t at = p * stride + v * W, from = p * from_stride + v * W;
+      sum_points<T, S, Clamp>(weights, rows.count, y + p * y_stride, y_stride, f_from + from, u_from + from, from_stride,
+                              f_to + at, u_to + at, stride);
       p += S;
     };
     while (points - p >= kShared) run(Count<kShared>{});
@@ -127,15 +127,15 @@ void sum_synapses_of(const Rows<T>& rows, const T* y, index_t y_stride, index_t 
   }
 }
 
-// f_to[p][i] = f_from[p][i] + sum_j g s, u likewise; y is (points, rows) with the given row stride, f and u are
-// (points, padded m) without gaps; from and to may be the same.
+// f_to[p][i] = f_from[p][i] + sum_j g s, u likewise; y is (points, rows) with the given row stride, f_to and u_to are
+// (points, padded m) without gaps; from_stride is 0 if all points start from the same numbers.
 template <class T>
 void sum_synapses(const Rows<T>& rows, const T* y, index_t y_stride, index_t points, const T* f_from, const T* u_from,
-                  T* f_to, T* u_to) {
+                  index_t from_stride, T* f_to, T* u_to) {
   if (needs_clamp(rows, y, y_stride, points))
-    sum_synapses_of<T, true>(rows, y, y_stride, points, f_from, u_from, f_to, u_to);
+    sum_synapses_of<T, true>(rows, y, y_stride, points, f_from, u_from, from_stride, f_to, u_to);
   else
-    sum_synapses_of<T, false>(rows, y, y_stride, points, f_from, u_from, f_to, u_to);
+    sum_synapses_of<T, false>(rows, y, y_stride, points, f_from, u_from, from_stride, f_to, u_to);
 }
 
 // What becomes of the terms of y's gradient: nothing, or they are written to, or added to, one vector per point.
