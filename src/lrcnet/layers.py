@@ -27,6 +27,7 @@ from lrcnet.options import GatedOptions, LiquidOptions, ODEOptions
 from lrcnet.recurrent_layer import RecurrentLayer
 from lrcnet.sequence import Sequences
 from lrcnet.torch_layers import GRU, LSTM
+from lrcnet.tracing import autocast_active
 from lrcnet.wired_layer import WiredLayer
 
 __all__ = [
@@ -46,9 +47,6 @@ __all__ = [
     "RecurrentLayer",
     "ResetBeforeGRU",
 ]
-
-# Looked up once: `step` asks at every reading of a stream.
-_is_autocast_enabled = torch.is_autocast_enabled
 
 
 class LiquidLayer(WiredLayer):
@@ -194,7 +192,7 @@ class LiquidLayer(WiredLayer):
             or not (batched or len(shape) == 1)
             or shape[-1] != own["input_size"]
             or not (state is None or (isinstance(state, Tensor) and state.shape == expected))
-            or _is_autocast_enabled("cpu")
+            or autocast_active()
         ):
             return None
         size = 1.0
@@ -222,7 +220,7 @@ class LiquidLayer(WiredLayer):
                 return None
             networks.append(network)
             if backend is None or network.switches != networks[0].switches:
-                backend = kernels.find(x, network.switches, hidden)
+                backend = kernels.find_for_step(network, x, hidden)
             if backend is None:
                 return None
         assert backend is not None

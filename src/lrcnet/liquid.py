@@ -313,7 +313,10 @@ class LiquidParameters(Constrained):
         mask = self._buffers["mask"]
         if scaled or self.parametrisation == "ab":
             try:
-                letters = [stored[name] for name in LETTERS] if compiling() else _all_letters(stored)
+                if not compiling():
+                    # Without Circuit's own constructor, which would be seen in a single step.
+                    return tuple.__new__(Circuit, (*_all_letters(stored), mask))
+                letters = [stored[name] for name in LETTERS]
             except KeyError:  # A parameter was replaced by a tensor, as pruning and MAML do.
                 letters = [getattr(self, name) for name in LETTERS]
             return Circuit._make([*letters, mask])

@@ -19,6 +19,10 @@ _forward_ad = torch.autograd.forward_ad
 _innermost_transform = torch._C._functorch.peek_interpreter_stack
 _jit_state = torch._C._get_tracing_state
 _count_dispatch_modes = torch._C._len_torch_dispatch_stack
+# Whether autocast is enabled for any type of device; torch.is_autocast_enabled, which asks for one, takes longer.
+autocast_active: Callable[[], bool] = getattr(
+    torch._C, "_is_any_autocast_enabled", lambda: torch.is_autocast_enabled("cpu")
+)
 
 
 class Unscriptable:

@@ -19,6 +19,13 @@ SHAPES = [
     ("person activity", 128, 32, 7, 64, 100, False, 0.60, 8.0),
     ("driving policy", 32, 32, 64, 19, 23, True, 1.5, 10.0),
 ]
+# Instruction set -> multiplications and fused multiply-adds per vector of synapses in the forward and in the backward
+# pass, counted in csrc/synapses.h. A division keeps the same units busy as long as two of them, the estimate of a
+# reciprocal and its refinement take three. They are the arithmetic bound: additions have units of their own.
+MULTIPLY_ADDS = {"zen4": (8, 14), "avx512": (9, 15), "avx2": (11, 17)}
+LANES = {"zen4": 16, "avx512": 16, "avx2": 8}
+# The largest allowed time of a training step over its arithmetic bound.
+BOUND = 1.7
 # Steps of a stream that are timed together.
 STREAM = 100
 # Numbers that one core passes through the sigmoid at a time; few enough for the nearest cache.
@@ -26,7 +33,7 @@ CHUNK = 2048
 
 
 def measure() -> list[Measurement]:
-    return [*_shapes(), *_wired(), *_ncps(), _sigmoid_limit(), *_alternation(), *_gated()]
+    return [*_shapes(), *_wired(), *_ncps(), _sigmoid_limit(), *_arithmetic_bound(), *_alternation(), *_gated()]
 
 
 def _shapes() -> list[Measurement]:
@@ -137,6 +144,21 @@ def _sigmoid_limit() -> Measurement:
     )
     what = f"LRCU-S 64, psMNIST ({batch}, {steps}, {inputs}), forward"
     return Measurement(what, ours * 1e3, "ms", "its sigmoids alone", limit * 1e3, ours / limit, 1.4)
+
+
+def _arithmetic_bound() -> list[Measurement]:
+    """Compare a training step at psMNIST's shape with the multiply-adds of its synapses alone."""
+    used = native.info()["in_use"]
+    if used not in MULTIPLY_ADDS:
+        return []
+    batch, steps, inputs, units = 64, 784, 1, 64
+    threads, run = torch.get_num_threads(), native.call("multiply_adds")
+    vectors = batch * steps * (inputs + units) * units // LANES[used] // threads
+    layer = lrcnet.LRCU(inputs, units, batch_first=True, backend="fused")
+    step = training_step(layer, torch.rand(batch, steps, inputs))
+    ours, bound = best_in_turn(step, lambda: run(vectors * sum(MULTIPLY_ADDS[used]), threads))
+    what = f"LRCU-S {units}, psMNIST ({batch}, {steps}, {inputs}), forward + backward"
+    return [Measurement(what, ours * 1e3, "ms", "its arithmetic bound", bound * 1e3, ours / bound, BOUND)]
 
 
 def _alternation() -> list[Measurement]:

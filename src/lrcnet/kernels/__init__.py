@@ -5,6 +5,7 @@ The plain loop of `lrcnet.cells` is the reference that every backend is measured
 
 import logging
 
+import torch
 from torch import Tensor
 
 from lrcnet.circuit import Switches
@@ -12,6 +13,7 @@ from lrcnet.kernels.backend import Backend, KeptGates, Network
 from lrcnet.kernels.cpu import CPUBackend
 from lrcnet.kernels.gpu import TritonBackend, gpu_info
 from lrcnet.kernels.native import info, unavailable
+from lrcnet.tracing import compiling, forward_mode_active, transform_active
 
 BACKENDS: list[Backend] = [CPUBackend(), TritonBackend()]
 """Every backend, the preferred one first."""
@@ -26,6 +28,7 @@ __all__ = [
     "KeptGates",
     "Network",
     "find",
+    "find_for_step",
     "gpu_info",
     "info",
     "reasons",
@@ -43,6 +46,17 @@ def find(x: Tensor, switches: Switches, units: int, *, diagonal: bool = False) -
         if not (backend.diagonal_reasons if diagonal else backend.reasons)(x, switches, units):
             return backend
     return None
+
+
+def find_for_step(network: Network, x: Tensor, units: int) -> Backend | None:
+    """Return the backend for a step of a stream as `find` does, from the network's memory if it has served before."""
+    memory = network.memory
+    if memory is None or not x.is_cpu or compiling() or transform_active() or forward_mode_active():
+        return find(x, network.switches, units)
+    known: tuple[torch.dtype, Switches, Backend | None] | None = memory.get("backend")
+    if known is None or known[0] is not x.dtype or known[1] is not network.switches:
+        known = memory["backend"] = x.dtype, network.switches, find(x, network.switches, units)
+    return known[2]
 
 
 def select(

@@ -82,7 +82,7 @@ def slope_switches(switches: Switches) -> Switches:
 
 def limits_of_the_operator(x: Tensor, switches: Switches) -> list[str]:
     """Return why the operator cannot serve a call on any device, one clause each."""
-    reasons = []
+    reasons: list[str] = []
     if x.dtype not in IS_DOUBLE:
         reasons.append(f"it computes in float32 or float64, but x is {x.dtype}")
     if switches.solver not in SOLVER_CODES:

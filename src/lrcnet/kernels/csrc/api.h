@@ -109,6 +109,7 @@ struct Kernels {
   int (*scan_backward)(const Problem&, const Gradients&, bool is_double, RunTasks);
   void (*step)(const Problem&, bool is_double, const void* h, void* out, void* scratch);
   void (*sigmoids)(const void* from, void* to, std::int64_t count, bool is_double);
+  float (*multiply_adds)(std::int64_t count);
   void (*cfc)(CfC&, bool is_double, RunTasks);
   void (*diagonal)(Diagonal&, bool is_double, RunTasks);
 };

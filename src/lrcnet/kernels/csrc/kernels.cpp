@@ -45,6 +45,20 @@ void sigmoids(const void* from, void* to, std::int64_t count, bool is_double) {
     sigmoids_of(static_cast<const float*>(from), static_cast<float*>(to), count);
 }
 
+// Fused multiply-adds that do not wait for each other, `count` vectors of them: the unit of time of the benchmark's
+// arithmetic bound.
+float multiply_adds(std::int64_t count) {
+  constexpr int kChains = 12;
+  Vec<float> sums[kChains];
+  for (int chain = 0; chain < kChains; ++chain) sums[chain] = splat(static_cast<float>(chain));  // equal ones would be one
+  const Vec<float> factor = splat(0.5f), term = splat(1.0f);
+  for (std::int64_t i = 0; i < count; i += kChains)
+    for (int chain = 0; chain < kChains; ++chain) sums[chain] = sums[chain] * factor + term;
+  Vec<float> all = {};
+  for (const Vec<float>& sum : sums) all += sum;
+  return sum_lanes<float>(all);
+}
+
 void cfc(lrcnet::CfC& call, bool is_double, lrcnet::RunTasks run) {
   run(is_double ? cfc_task<double> : cfc_task<float>, &call, call.threads, call.threads);
 }
@@ -56,4 +70,4 @@ void diagonal(Diagonal& call, bool is_double, lrcnet::RunTasks run) {
 }  // namespace
 
 extern const lrcnet::Kernels LRCNET_TABLE;
-const lrcnet::Kernels LRCNET_TABLE = {LRCNET_NAME, scan, scan_backward, step, sigmoids, cfc, diagonal};
+const lrcnet::Kernels LRCNET_TABLE = {LRCNET_NAME, scan, scan_backward, step, sigmoids, multiply_adds, cfc, diagonal};

@@ -405,6 +405,22 @@ PyObject* sigmoids(PyObject*, PyObject* const* args, Py_ssize_t count) {
   Py_RETURN_NONE;
 }
 
+// multiply_adds(count, threads): `count` vectors of fused multiply-adds on each of `threads` threads; for the benchmark.
+PyObject* multiply_adds(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  Reader reader{args, count};
+  std::int64_t vectors = reader.integer();
+  const int threads = static_cast<int>(reader.integer());
+  if (reader.failed()) return nullptr;
+  const auto task = [](void* context, int) {
+    volatile float result = in_use->multiply_adds(*static_cast<std::int64_t*>(context));
+    (void)result;
+  };
+  Py_BEGIN_ALLOW_THREADS;
+  lrcnet::run_tasks(task, &vectors, threads, threads);
+  Py_END_ALLOW_THREADS;
+  Py_RETURN_NONE;
+}
+
 // cfc(is_double, threads, mixed, T, B, m, half_states, dt, of_states, of_time, of_batch, of_start, layers, then for each
 // layer width, weight, offset, sums, of_sums) -> None. of_states is 0 in the forward pass.
 PyObject* cfc(PyObject*, PyObject* const* args, Py_ssize_t count) {
@@ -517,6 +533,7 @@ PyMethodDef methods[] = {
     {"scan_backward", as_function(scan_backward), METH_FASTCALL, nullptr},
     {"step", as_function(step), METH_FASTCALL, nullptr},
     {"sigmoids", as_function(sigmoids), METH_FASTCALL, nullptr},
+    {"multiply_adds", as_function(multiply_adds), METH_FASTCALL, nullptr},
     {"cfc", as_function(cfc), METH_FASTCALL, nullptr},
     {"diagonal", as_function(diagonal), METH_FASTCALL, nullptr},
     {"describe", describe, METH_NOARGS, nullptr},
