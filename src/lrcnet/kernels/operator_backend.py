@@ -11,7 +11,7 @@ from lrcnet.kernels import diagonal
 from lrcnet.kernels.backend import Backend, KeptGates
 from lrcnet.kernels.operators import run
 from lrcnet.kernels.problem import ELASTANCE_CODES, FUSED_SOLVERS, IS_DOUBLE, SOLVER_CODES, Problem
-from lrcnet.tracing import compiling, forward_mode_active, transform_active
+from lrcnet.tracing import compiling, forward_mode_active, jit_tracing, transform_active
 from lrcnet.value_checks import refuse_bad_gaps
 
 _LETTERS = len(STEP_LETTERS)
@@ -38,7 +38,9 @@ class OperatorBackend(Backend):
         if switches.batch_first:
             x, steps = x.transpose(0, 1), None if steps is None else steps.transpose(0, 1)
         tensors = (x, h, steps, *circuit[:_LETTERS])
-        gradient = torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in tensors)
+        # A trace is one program for both modes; torch.jit.trace records it again without gradients, and compares.
+        enabled = torch.is_grad_enabled() or jit_tracing()
+        gradient = enabled and any(tensor is not None and tensor.requires_grad for tensor in tensors)
         problem = Problem(x, h, steps, circuit, dt_value, switches)
         states, saved = run(problem, gradient=gradient, keep=keep_gates)
         states = states.transpose(0, 1) if switches.batch_first else states
