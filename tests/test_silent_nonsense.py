@@ -6,7 +6,8 @@ import pytest
 import torch
 
 import lrcnet
-from lrcnet.errors import check_target
+from lrcnet import solvers
+from lrcnet.errors import DivergenceError, check_target
 from lrcnet.interpret import trace
 from lrcnet.pages.content import Table
 from lrcnet.pages.tables import to_markdown
@@ -34,6 +35,12 @@ def test_the_adaptive_solver_needs_times_in_order() -> None:
         model(torch.ones(2, 3), torch.tensor([0.0, 1.0, 0.5]))
     backward = model(torch.ones(2, 3), torch.tensor([1.0, 0.0]))
     torch.testing.assert_close(backward[-1], torch.full((2, 3), torch.e))
+
+
+def test_the_adaptive_solver_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(solvers, "MOST_STEPS", 50)
+    with pytest.raises(DivergenceError, match="it took 50 steps between two times, the most that are allowed"):
+        lrcnet.NeuralODE(growth)(torch.ones(2, 3), torch.tensor([0.0, 1.0, 1e30]))
 
 
 @pytest.mark.parametrize("shape", [(3,), (4, 2, 3)])

@@ -149,6 +149,10 @@ def dense_weights(x: Tensor) -> Tensor:
     return weights
 
 
+MOST_STEPS = 100_000
+"""Steps of the adaptive solver between two of the given times; more would look like a program that hangs."""
+
+
 @dataclass(frozen=True)
 class DormandPrince:
     """Adaptive Dormand-Prince 5(4) by torchdiffeq.
@@ -170,14 +174,16 @@ class DormandPrince:
             raise ImportError(
                 "solver='dopri5' needs torchdiffeq, which is not installed; run: pip install 'lrcnet[ode]'"
             ) from error
-        # torchdiffeq asserts that its step size does not underflow; states that are no longer finite fail it too.
+        # torchdiffeq asserts that its step size does not underflow and that its steps are not too many; states that are
+        # no longer finite fail it too.
+        tolerances = {"rtol": self.relative_tolerance, "atol": self.absolute_tolerance}
         try:
-            states: Tensor = odeint(
-                field, y, t, rtol=self.relative_tolerance, atol=self.absolute_tolerance, method="dopri5"
-            )
+            states: Tensor = odeint(field, y, t, **tolerances, method="dopri5", options={"max_num_steps": MOST_STEPS})
         except AssertionError as error:
+            many = str(error).startswith("max_num_steps")
+            reason = f"it took {MOST_STEPS} steps between two times, the most that are allowed" if many else str(error)
             raise DivergenceError(
-                f"the adaptive solver could not go on ({error}); the trajectory diverges or is too stiff for it: "
+                f"the adaptive solver could not go on ({reason}); the trajectory diverges or is too stiff for it: "
                 f"{remedy}"
             ) from error
         return states
