@@ -1,11 +1,15 @@
 """Files and folders that others wrote: nothing in them is trusted."""
 
+import gzip
 import io
 import json
+import lzma
 import os
 import pickle
 import struct
+import tarfile
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +24,9 @@ from lrcnet_paper.results.collected import collect
 from lrcnet_paper.results.finished_run import FinishedRun
 from lrcnet_paper.road_seeds import split_roads
 from lrcnet_paper.tasks import unpack
-from lrcnet_paper.tasks.imdb_files import read_keras
-from lrcnet_paper.tasks.person_files import read_official
+from lrcnet_paper.tasks.imdb_files import read_keras, read_texts
+from lrcnet_paper.tasks.person_files import read_coarse, read_official
+from lrcnet_paper.tasks.psmnist import read_idx
 from lrcnet_paper.training import run_folder
 from lrcnet_paper.training.checkpoint import save_best
 from lrcnet_paper.training.result import Result
@@ -139,6 +144,37 @@ def test_a_bomb_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         archive.writestr("zeros", bytes(2 << 20))
     with pytest.raises(ValueError, match="must unpack to at most 1 MB"), unpack.unpack(tmp_path / "bomb.zip", tmp_path):
         pass
+
+
+def pack_reviews(path: Path) -> None:
+    with tarfile.open(path, "w:gz") as archive:
+        info = tarfile.TarInfo("train/pos/1_9.txt")
+        info.size = 2 << 20
+        archive.addfile(info, io.BytesIO(bytes(info.size)))
+
+
+@pytest.mark.parametrize(
+    ("name", "write", "read"),
+    [
+        ("images.gz", lambda path: path.write_bytes(gzip.compress(bytes(2 << 20))), read_idx),
+        ("person.txt.gz", lambda path: path.write_bytes(gzip.compress(b"\n" * (2 << 20))), read_official),
+        ("person.txt.xz", lambda path: path.write_bytes(lzma.compress(b"\n" * (2 << 20))), read_official),
+        ("coarse.npz", lambda path: np.savez_compressed(path, sequence=np.zeros(2 << 20, np.int8)), read_coarse),
+        ("reviews.tar.gz", pack_reviews, lambda path: read_texts(path, {})),
+    ],
+)
+def test_a_small_file_that_holds_much_is_refused(
+    name: str,
+    write: Callable[[Path], Any],
+    read: Callable[[Path], Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(unpack, "LARGEST_UNPACKED", 1 << 20)
+    write(tmp_path / name)
+    assert (tmp_path / name).stat().st_size < 10_000
+    with pytest.raises(ValueError, match="must unpack to at most 1 MB"):
+        read(tmp_path / name)
 
 
 def test_an_encrypted_archive_is_a_value_error(tmp_path: Path) -> None:

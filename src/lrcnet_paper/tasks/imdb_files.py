@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .archive_arrays import read_arrays
+from .unpack import members_of
 
 _SEPARATORS = '!"#$%&()*+,-./:;<=>?@[\\]^_`{|}~\t\n'
 _BLANKS = str.maketrans(_SEPARATORS, " " * len(_SEPARATORS))
@@ -76,7 +77,7 @@ def _texts(path: Path) -> Iterator[tuple[str, bytes]]:
                 yield file.relative_to(path).as_posix(), file.read_bytes()
         return
     with tarfile.open(path, "r|*") as archive:
-        for member in archive:
+        for member in members_of(archive, path.name):
             stream = archive.extractfile(member) if member.isfile() and _REVIEW.fullmatch(member.name) else None
             if stream is not None:
                 yield member.name, stream.read()

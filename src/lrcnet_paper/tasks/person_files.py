@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import gzip
+import io
 import lzma
 import math
 import zipfile
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import IO, Any, TextIO, cast
 
 import numpy as np
 from numpy.typing import NDArray
+
+from .unpack import check_unpacked_size, read_decompressed
 
 TAGS = ("010-000-024-033", "010-000-030-096", "020-000-033-111", "020-000-032-221")
 """Left ankle, right ankle, chest, belt: the order of the one-hot columns."""
@@ -63,12 +66,14 @@ def _features(tags: NDArray[np.int64], places: NDArray[np.float64]) -> NDArray[n
     return np.concatenate([one_hot, places.astype(np.float32)], axis=1)
 
 
+_COMPRESSED: dict[str, Callable[[Path], IO[bytes]]] = {".xz": lzma.open, ".gz": gzip.open}
+
+
 def _open_text(path: Path) -> TextIO:
-    if path.suffix == ".xz":
-        return lzma.open(path, "rt", encoding="ascii", newline=None)
-    if path.suffix == ".gz":
-        return cast(TextIO, gzip.open(path, "rt", encoding="ascii", newline=None))
-    return path.open(encoding="ascii", newline=None)
+    if path.suffix not in _COMPRESSED:
+        return path.open(encoding="ascii", newline=None)
+    with _COMPRESSED[path.suffix](path) as file:
+        return io.TextIOWrapper(io.BytesIO(read_decompressed(file, path.name)), encoding="ascii", newline=None)
 
 
 def _parse(line: str, where: str) -> tuple[str, int, int, tuple[float, float, float], int]:
@@ -173,6 +178,7 @@ def read_coarse(path: Path) -> tuple[ActivitySequence, ...]:
     with path.open("rb") as file:
         try:
             with np.load(file, allow_pickle=False) as archive:
+                check_unpacked_size(path.name, sum(member.file_size for member in archive.zip.infolist()))
                 missing = [name for name in wanted if name not in archive.files]
                 arrays = {name: archive[name] for name in wanted if name in archive.files}
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError) as error:

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 from numpy.typing import NDArray
 
-from .unpack import check_unpacked_size
+from .unpack import members_of
 
 STATIC = ("Age", "Gender", "Height", "ICUType")
 SERIES = (
@@ -124,11 +124,8 @@ def _texts(path: Path) -> Iterator[tuple[PurePosixPath, str]]:
     if path.suffix == ".txt":
         yield PurePosixPath(path.name), path.read_bytes().decode("ascii")
         return
-    total = 0
     with tarfile.open(path, "r|*") as archive:
-        for member in archive:
-            total += member.size
-            check_unpacked_size(path.name, total)
+        for member in members_of(archive, path.name):
             stream = archive.extractfile(member) if member.isfile() and member.name.endswith(".txt") else None
             if stream is not None:
                 yield PurePosixPath(member.name), stream.read().decode("ascii")

@@ -15,6 +15,7 @@ from .data_folders import find_files
 from .losses_and_metrics import accuracy, cross_entropy
 from .sources import SOURCES
 from .task import DataPath, Recipe, Samples, Task
+from .unpack import read_decompressed
 
 PIXELS = 784
 CLASSES = 10
@@ -39,7 +40,8 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
         ValueError: for a file that is truncated, has extra bytes, or has another format.
     """
     try:
-        content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            content = read_decompressed(file, path.name)
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
         raise ValueError(f"{path.name} must be a complete gzip file and is not ({error}); get it again") from error
     if len(content) < 4 or content[:3] != bytes([0, 0, _UNSIGNED_BYTES]):

@@ -23,8 +23,26 @@ def check_unpacked_size(archive: str, size: int) -> None:
     """Raise if an archive would fill the disk or the memory."""
     if size > LARGEST_UNPACKED:
         raise ValueError(
-            f"{archive} must unpack to at most {LARGEST_UNPACKED >> 20} MB, but states {size >> 20} MB; get it again"
+            f"{archive} must unpack to at most {LARGEST_UNPACKED >> 20} MB, but has {size >> 20} MB; get it again"
         )
+
+
+def members_of(archive: tarfile.TarFile, name: str) -> Iterator[tarfile.TarInfo]:
+    """Yield the members of a tar archive as long as all of them together are not too large."""
+    total = 0
+    for member in archive:
+        total += member.size
+        check_unpacked_size(name, total)
+        yield member
+
+
+def read_decompressed(stream: IO[bytes], name: str) -> bytes:
+    """Return what is left of a stream that decompresses a file, if it is not too large: a small file may hold much."""
+    content = bytearray()
+    while block := stream.read(1 << 20):
+        content += block
+        check_unpacked_size(name, len(content))
+    return bytes(content)
 
 
 _BROKEN = (tarfile.TarError, zipfile.BadZipFile, lzma.LZMAError, zlib.error)
@@ -47,11 +65,8 @@ def _write(stream: IO[bytes], target: Path) -> None:
 
 
 def _untar(path: Path, folder: Path) -> None:
-    total = 0
     with tarfile.open(path, "r|*") as archive:
-        for member in archive:
-            total += member.size
-            check_unpacked_size(path.name, total)
+        for member in members_of(archive, path.name):
             target = folder / _safe_path(member.name, path.name)
             if member.isdir():
                 target.mkdir(parents=True, exist_ok=True)
