@@ -1,6 +1,8 @@
 """Public functions with one or two bad arguments: each must give a clear error, or an answer that makes sense."""
 
 from collections.abc import Callable, Mapping
+from contextlib import chdir
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -274,7 +276,9 @@ def attack(case: BadCall) -> Outcome | None:
     """Call the target; a tensor that it returns must be finite unless a bad value was not."""
     target = TARGETS[case.target]
     bad = {name: BAD_VALUES[value]() for name, value in case.replaced}
-    answer = target.call(**{**target.arguments(), **bad})
+    # A bad value may be taken as the name of a file that is written.
+    with TemporaryDirectory() as folder, chdir(folder):
+        answer = target.call(**{**target.arguments(), **bad})
     infinite = any(word in value for _, value in case.replaced for word in ("nan", "inf", "meta", "complex"))
     if isinstance(answer, Tensor) and not infinite and not bool(answer.isfinite().all()):
         return Outcome(WRONG, f"a finite call gave numbers that are not finite: {case}")

@@ -112,7 +112,8 @@ def _plain(values: Tensor) -> Tensor:
     return (values + torch.zeros(values.shape, dtype=values.dtype)).detach().double().contiguous()
 
 
-def _unpack_hook(kind: str) -> Any:
+def unpack_hook(kind: str) -> Any:
+    """Return a hook that gives a saved tensor back in another form."""
     change = {"clone": torch.clone, "other strides": lambda v: shape_as("every second", v)}
     change["negated"] = lambda v: shape_as("negated view", v)
     return lambda values: change[kind](values) if values.is_floating_point() and values.dim() else values
@@ -133,8 +134,8 @@ def normalise(case: KernelCase) -> KernelCase:
     network, (steps, batch, inputs, units) = NETWORKS[case.layer], case.sizes
     if case.packing != "no":
         steps, batch = max(1, steps), max(1, batch)
-    if network.of_torch:
-        case = case._replace(hooks="none", letters="plain")
+    if network.dense_saved and case.hooks == "other strides":
+        case = case._replace(hooks="clone")
     if network.only_forward:
         case = case._replace(bidirectional=False, batch_first=True)
     return case._replace(sizes=(steps, batch, inputs, units))
@@ -202,7 +203,7 @@ def _run(case: KernelCase, layer: Any, call: _Call, *, as_given: bool) -> dict[s
     # A layer without a time feature has no dt at all.
     time = {} if gaps is None else {"dt": gaps}
     if as_given and case.hooks != "none":
-        with torch.autograd.graph.saved_tensors_hooks(lambda v: v.detach(), _unpack_hook(case.hooks)):
+        with torch.autograd.graph.saved_tensors_hooks(lambda v: v.detach(), unpack_hook(case.hooks)):
             output, last = layer(x, start, **time)
     else:
         output, last = layer(x, start, **time)

@@ -62,9 +62,8 @@ class Network(NamedTuple):
     """Whether it takes a dt."""
     only_forward: bool = False
     """Whether it has one direction, and time as the second axis."""
-    of_torch: bool = False
-    """Whether torch's own fused operators compute it. Those of an LSTM, a GRU and a LayerNorm read their parameters and
-    saved tensors by address, so they are called without hooks and with parameters in plain memory."""
+    dense_saved: bool = False
+    """Whether its saved tensors must come back dense: torch's own LSTM and LayerNorm read other strides wrongly."""
 
 
 def _make_wiring(options: Options) -> Wiring | None:
@@ -160,11 +159,11 @@ NETWORKS: dict[str, Network] = {
     "cfc": Network(_build_cfc),
     "diagonal-lrc": Network(_build_diagonal),
     "wired-cfc": Network(_build_wired_cfc),
-    "lrc-ssm": Network(_build_lrc_ssm, only_forward=True, of_torch=True),
+    "lrc-ssm": Network(_build_lrc_ssm, only_forward=True, dense_saved=True),
     "mgu": _gated("mgu"),
     "gru-reset-before": _gated("gru-reset-before"),
-    "gru": _gated("gru", of_torch=True),
-    "lstm": _gated("lstm", has_pair=True, of_torch=True),
+    "gru": _gated("gru"),
+    "lstm": _gated("lstm", has_pair=True, dense_saved=True),
     "ctrnn": _ode("ctrnn"),
     "gru-ode": _ode("gru-ode"),
 }

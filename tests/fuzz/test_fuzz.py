@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 from hypothesis import HealthCheck, given, settings
 
 import lrcnet
@@ -40,6 +41,17 @@ def _quiet() -> Iterator[None]:
 def test_kernels_give_the_numbers_of_the_plain_loop(case: kernel_cases.KernelCase) -> None:
     outcome = watch(lambda: kernel_cases.attack(case))
     assert outcome.kind == RIGHT, outcome.detail
+
+
+@pytest.mark.parametrize("module", [torch.nn.LSTM(3, 4), torch.nn.LayerNorm(3)], ids=["LSTM", "LayerNorm"])
+def test_torchs_own_operators_need_dense_saved_tensors(module: torch.nn.Module) -> None:
+    """The reason for `Network.dense_saved`; once this fails, torch has been mended and the field can go."""
+    x = torch.randn(5, 2, 3, requires_grad=True)
+    sparse = kernel_cases.unpack_hook("other strides")
+    with torch.autograd.graph.saved_tensors_hooks(lambda value: value.detach(), sparse):
+        output = module(x)
+    (output[0] if isinstance(output, tuple) else output).square().sum().backward()
+    assert not all(parameter.grad.isfinite().all() for parameter in module.parameters())
 
 
 def test_every_layer_is_attacked() -> None:
