@@ -1,5 +1,10 @@
 """Names that every doctest may use, and determinism for every test."""
 
+import os
+
+# Before torch loads OpenMP: threads that wait by spinning take a core each, and two processes share two of them.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
 import pytest
 import torch
 from hypothesis import settings

@@ -26,6 +26,14 @@ from lrcnet_paper.results.verdict import RULES
 WRITTEN = "This page is written by `lrcnet report results --markdown docs/reproduction.md`."
 
 
+def check_page(path: str | os.PathLike[str]) -> Path:
+    """Return the path of a Markdown page, or raise: its pictures go into a folder of its name without the suffix."""
+    page = Path(path)
+    if page.suffix != ".md":
+        raise ValueError(f"the page must be a .md file, but is {path}; its pictures go into a folder of that name")
+    return page
+
+
 def write_markdown(
     sections: Sequence[ArtefactSection], runs: Sequence[FinishedRun], path: str | os.PathLike[str]
 ) -> Path:
@@ -34,9 +42,7 @@ def write_markdown(
     Returns:
         The page of the results; the page of the set-up is beside it, with "-setup" in its name.
     """
-    page = Path(path)
-    if page.suffix != ".md":
-        raise ValueError(f"the page must be a .md file, but is {path}; its pictures go into a folder of that name")
+    page = check_page(path)
     pictures = page.with_suffix("")
     pictures.mkdir(parents=True, exist_ok=True)
     for name in paper.ARTEFACTS:

@@ -164,6 +164,8 @@ def write_report(
     for target in (html, markdown):
         if target is not None:
             check_target(target)
+    if markdown is not None:
+        report.check_page(markdown)
     sections = report.assemble(runs, chosen_names)
     status("writing the page")
     pages = [] if html is None else [report.write_html(sections, runs, html)]

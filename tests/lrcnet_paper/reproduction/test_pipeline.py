@@ -1,5 +1,7 @@
 """The pipelines as a notebook calls them."""
 
+import pytest
+
 import lrcnet_paper
 from lrcnet_paper.reproduction import pipeline, plan_runs
 from lrcnet_paper.reproduction.countdown import Countdown
@@ -84,3 +86,9 @@ def test_a_long_run_is_the_first_part_of_the_papers_unless_it_trains_a_head(tmp_
     assert {(s.epochs * s.samples // s.batch_size, s.batch_size, s.piece) for s in end_to_end} == {(4000, 8, 16)}
     assert {spec.seed for spec in long if spec.task == "psmnist"} == {0}
     assert {spec.seed for spec in long if spec.task == "imdb"} == {0, 1, 2}
+
+
+def test_a_page_that_is_no_markdown_is_refused_before_anything_is_drawn(tmp_path, monkeypatch):
+    monkeypatch.setattr(pipeline.report, "assemble", lambda *given: pytest.fail("drawn"))
+    with pytest.raises(ValueError, match=r"must be a \.md file"):
+        pipeline.write_report([], markdown=tmp_path / "page.html")
