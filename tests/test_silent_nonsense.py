@@ -1,16 +1,21 @@
 """Arguments that used to give a wrong number, a hang or an unrelated error, and now give a sentence."""
 
 import threading
+from collections.abc import Callable
 
+import numpy as np
 import pytest
 import torch
 
 import lrcnet
 from lrcnet import solvers
+from lrcnet.data import from_long
 from lrcnet.errors import DivergenceError, check_target
+from lrcnet.estimators import LiquidClassifier, LiquidRegressor
 from lrcnet.interpret import trace
 from lrcnet.pages.content import Table
 from lrcnet.pages.tables import to_markdown
+from lrcnet.trajectories import read_trajectories
 
 
 def growth(t: object, y: torch.Tensor) -> torch.Tensor:
@@ -125,3 +130,19 @@ def test_markdown_shows_cells_as_they_are() -> None:
     assert "<script" not in text
     assert "](" not in text
     assert text.count("\n") == 6
+
+
+def test_complex_numbers_do_not_lose_their_imaginary_part() -> None:
+    values = np.random.default_rng(0).normal(size=(6, 5, 2)) + 1j
+    names, times = np.array(["a", "b"] * 3), np.arange(5.0)
+    table = {"who": np.arange(6), "at": np.arange(6.0), "v": values[:, 0, 0]}
+    calls: list[Callable[[], object]] = [
+        lambda: LiquidClassifier(epochs=1, progress=False).fit(values, names),
+        lambda: LiquidRegressor(epochs=1, progress=False).fit(values.real, values[:, 0, 0]),
+        lambda: from_long(table, "who", "at", ["v"]),
+        lambda: from_long({**table, "at": table["v"], "v": table["at"]}, "who", "at", ["v"]),
+        lambda: read_trajectories(times, values[0]),
+    ]
+    for call in calls:
+        with pytest.raises((TypeError, ValueError), match=r"complex|must be arrays of numbers"):
+            call()

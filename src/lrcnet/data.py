@@ -135,6 +135,14 @@ def column_of(frame: Any, name: str) -> Array:
     return np.asarray(column.to_numpy() if hasattr(column, "to_numpy") else column)
 
 
+def real_numbers(given: Any) -> Floats:
+    """Return numbers in float64; complex ones are an error, because NumPy would drop their imaginary part."""
+    array = np.asarray(given)
+    if array.dtype.kind == "c":
+        raise TypeError("numbers must be real, but are complex; pass the real and the imaginary part as two channels")
+    return np.asarray(array, dtype=np.float64)
+
+
 def read_numbers(frame: Any, name: str) -> Floats:
     """Return a column of numbers in float64, NaN where a value is missing.
 
@@ -143,8 +151,10 @@ def read_numbers(frame: Any, name: str) -> Floats:
     """
     column = column_of(frame, name)
     try:
-        numbers = np.asarray(column, dtype=np.float64)
+        numbers = real_numbers(column)
     except (TypeError, ValueError):
+        if column.dtype.kind == "c":
+            raise
         numbers = np.array([_as_number(value, name, row) for row, value in enumerate(column, 1)])
     infinite = np.flatnonzero(np.isinf(numbers))
     if len(infinite):
@@ -171,7 +181,7 @@ def as_times(column: Array, name: str) -> Floats:
         return np.asarray(column / SECOND, dtype=np.float64)
     if column.dtype == object or column.dtype.kind in "US":
         return np.array([_as_time(value, name, row) for row, value in enumerate(column, 1)])
-    times = np.asarray(column, dtype=np.float64)
+    times = real_numbers(column)
     infinite = np.flatnonzero(~np.isfinite(times))
     if len(infinite):
         row = int(infinite[0])

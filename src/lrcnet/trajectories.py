@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lrcnet.data import Array, Floats, as_times, increasing
+from lrcnet.data import Array, Floats, as_times, increasing, real_numbers
 from lrcnet.errors import check_kind, describe_kind, positive_size
 
 
@@ -93,7 +93,7 @@ def read_trajectories(times: Any, values: Any) -> Trajectories:
 
 def _as_numbers(what: str, given: Any) -> Floats:
     try:
-        return np.asarray(given, dtype=np.float64)
+        return real_numbers(given)
     except (TypeError, ValueError, RuntimeError) as error:
         raise TypeError(f"{what} must be arrays of numbers, but are {describe_kind(given)}; convert them") from error
 

@@ -10,7 +10,7 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 from torch import Tensor, nn
 
-from lrcnet.data import Array
+from lrcnet.data import Array, real_numbers
 from lrcnet.estimators.base import stack_if_even
 from lrcnet.estimators.supervised import SupervisedEstimator
 from lrcnet.models import Regressor, SequenceModel, Tagger
@@ -93,7 +93,7 @@ def scaled_square(answers: Tensor, targets: Tensor, scale: Tensor | None) -> Ten
 
 def _numbers(targets: Any, place: int | None = None) -> Array:
     try:
-        numbers = np.asarray(targets, dtype=np.float64)
+        numbers = real_numbers(targets)
     except (TypeError, ValueError) as error:
         raise ValueError(f"y must hold numbers, but does not ({error}); use a classifier for classes") from None
     wrong = np.argwhere(~np.isfinite(numbers))

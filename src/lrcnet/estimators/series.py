@@ -11,7 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from lrcnet.data import Array, Floats, as_times, column_of, group_rows, increasing, read_numbers, read_times
+from lrcnet.data import (
+    Array,
+    Floats,
+    as_times,
+    column_of,
+    group_rows,
+    increasing,
+    read_numbers,
+    read_times,
+    real_numbers,
+)
 
 
 @dataclass(frozen=True)
@@ -128,7 +138,7 @@ def targets_from_table(frame: Any, target: str, series: Series, per_reading: boo
 
 def _values(one: Any, place: int) -> Floats:
     try:
-        values = np.asarray(one, dtype=np.float64)
+        values = real_numbers(one)
     except (TypeError, ValueError) as error:
         raise ValueError(f"series must hold numbers, but series {place} does not ({error}); convert it") from None
     values = values[:, None] if values.ndim == 1 else values
