@@ -142,7 +142,16 @@ def test_complex_numbers_do_not_lose_their_imaginary_part() -> None:
         lambda: from_long(table, "who", "at", ["v"]),
         lambda: from_long({**table, "at": table["v"], "v": table["at"]}, "who", "at", ["v"]),
         lambda: read_trajectories(times, values[0]),
+        lambda: lrcnet.Stream(lrcnet.LRCU(2, 4))(values[0, 0], 0.0),
+        lambda: lrcnet.Stream(lrcnet.LRCU(2, 4))(torch.tensor(values[0, 0]), 0.0),
+        lambda: lrcnet.LRCU(2, 4).load_circuit({**lrcnet.LRCU(2, 4).circuit(), "e_l": values[:4, 0, 0]}),
     ]
     for call in calls:
-        with pytest.raises((TypeError, ValueError), match=r"complex|must be arrays of numbers"):
+        with pytest.raises((TypeError, ValueError), match=r"complex|must be arrays of numbers|must be a .*real"):
             call()
+
+
+def test_a_circuit_of_lists_keeps_its_digits() -> None:
+    layer = lrcnet.LRCU(2, 1, dtype=torch.float64)
+    layer.load_circuit({**layer.circuit(), "e_l": [0.1]})
+    assert layer.circuit()["e_l"].item() == pytest.approx(0.1, abs=1e-15)

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from operator import itemgetter
 from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -356,9 +357,15 @@ class LiquidParameters(Constrained):
         new: dict[str, Tensor] = {}
         for name, value in given.items():
             try:
-                value = torch.as_tensor(value).detach().to(device=like.device, dtype=like.dtype)
+                # NumPy keeps all digits of a list; a cast of torch would drop an imaginary part.
+                value = torch.as_tensor(value if isinstance(value, Tensor) else np.asarray(value)).detach()
+                if value.is_complex():
+                    raise TypeError("complex numbers")
+                value = value.to(device=like.device, dtype=like.dtype)
             except (TypeError, ValueError, RuntimeError, NotImplementedError) as error:
-                raise TypeError(f"{name} must be a tensor, but is {describe_kind(value)}; pass its values") from error
+                raise TypeError(
+                    f"{name} must be a real tensor, but is {describe_kind(value)}; pass its values"
+                ) from error
             if value.is_sparse:
                 raise TypeError(f"{name} must be a dense tensor, but is sparse; call to_dense() on it")
             if value.shape != expected[name]:

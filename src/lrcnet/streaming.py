@@ -201,8 +201,8 @@ class Stream:
             x = self._read(reading)
         except (TypeError, ValueError, RuntimeError) as error:
             raise TypeError(
-                f"a reading{_where(name)} must be a list of {self._size} numbers, but is {describe_kind(reading)}; "
-                "pass one value per channel"
+                f"a reading{_where(name)} must be a list of {self._size} real numbers, but is "
+                f"{describe_kind(reading)}; pass one value per channel"
             ) from error
         if x.shape != (self._size,):
             raise ValueError(
@@ -233,6 +233,8 @@ class Stream:
         if type(reading) is list and reading and self._code is not None:
             # Takes a third of the time of torch.as_tensor, which looks for nested lists and types.
             return torch.frombuffer(array(self._code, reading), dtype=self._like.dtype)
+        if "complex" in str(getattr(reading, "dtype", "")):
+            raise TypeError("torch would drop the imaginary part")
         return torch.as_tensor(reading, dtype=self._like.dtype)
 
     def _new_place(self) -> Place:

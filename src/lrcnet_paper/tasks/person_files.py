@@ -66,7 +66,7 @@ def _features(tags: NDArray[np.int64], places: NDArray[np.float64]) -> NDArray[n
     return np.concatenate([one_hot, places.astype(np.float32)], axis=1)
 
 
-_COMPRESSED: dict[str, Callable[[Path], IO[bytes]]] = {".xz": lzma.open, ".gz": gzip.open}
+_COMPRESSED: dict[str, Callable[[Path], IO[bytes]]] = {".xz": lzma.LZMAFile, ".gz": gzip.GzipFile}
 
 
 def _open_text(path: Path) -> TextIO:
