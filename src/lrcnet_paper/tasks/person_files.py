@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, TextIO, cast
+from typing import Any, TextIO, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +66,7 @@ def _features(tags: NDArray[np.int64], places: NDArray[np.float64]) -> NDArray[n
     return np.concatenate([one_hot, places.astype(np.float32)], axis=1)
 
 
-_COMPRESSED: dict[str, Callable[[Path], IO[bytes]]] = {".xz": lzma.LZMAFile, ".gz": gzip.GzipFile}
+_COMPRESSED: dict[str, Callable[[Path], io.BufferedIOBase]] = {".xz": lzma.LZMAFile, ".gz": gzip.GzipFile}
 
 
 def _open_text(path: Path) -> TextIO:

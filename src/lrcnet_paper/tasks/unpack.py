@@ -12,6 +12,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedIOBase
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import IO
 
@@ -36,7 +37,7 @@ def members_of(archive: tarfile.TarFile, name: str) -> Iterator[tarfile.TarInfo]
         yield member
 
 
-def read_decompressed(stream: IO[bytes], name: str) -> bytes:
+def read_decompressed(stream: BufferedIOBase, name: str) -> bytes:
     """Return what is left of a stream that decompresses a file, if it is not too large: a small file may hold much."""
     content = bytearray()
     while block := stream.read(1 << 20):
