@@ -55,5 +55,6 @@ def run(arguments: argparse.Namespace) -> int:
     settings |= {"options": dict(map(parse_option, arguments.option)), "progress": not arguments.quiet}
     place: list[Any] = []
     settings |= {"on_rate": lambda *rate: print(format_rate(*rate)), "on_folder": lambda *one: place.extend(one)}
-    print(format_run(train(arguments.task, arguments.model, **settings), *place))
+    file = arguments.task if arguments.task.endswith(".py") else None
+    print(format_run(train(arguments.task, arguments.model, **settings), *place, file))
     return 0

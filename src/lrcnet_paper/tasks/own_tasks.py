@@ -80,9 +80,15 @@ def make_task(
         citation="",
         licence="",
         notes="a task of the user",
-        reader=lambda _, split, data: read(split, data),
+        reader=lambda _, split, data: read(split, _check_data(data)),
         takes_data=True,
     )
+
+
+def _check_data(data: DataPath | None) -> DataPath | None:
+    if data is not None and not Path(data).exists():
+        raise FileNotFoundError(f"--data must name a file or a folder, but {data} does not exist; check the path")
+    return data
 
 
 def squared_error(output: Tensor, target: Tensor) -> Tensor:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from lrcnet_paper.tasks import find
+from lrcnet_paper.tasks.own_tasks import VARIABLE
 from lrcnet_paper.training.metric_text import format_metric
 from lrcnet_paper.training.rate_search import LOSS
 from lrcnet_paper.training.result import Result
@@ -29,15 +31,23 @@ def format_result(result: Result) -> str:
     return "\n".join(f"{name:<{width}}  {text}" for name, text in rows.items())
 
 
-def format_run(result: Result, folder: Path, finished_before: bool) -> str:
-    """Format the end of a run: its numbers, the reported metric in its unit, the folder, the command to go on with."""
+def format_run(result: Result, folder: Path, finished_before: bool, file: str | None = None) -> str:
+    """Format the end of a run: its numbers, the reported metric in its unit, the folder, the command to go on with.
+
+    Args:
+        result: of the run.
+        folder: of the run.
+        finished_before: whether nothing was trained.
+        file: of a task of the user, which other commands find by a variable.
+    """
     task = find(result.task, result.variant)
     value = result.metrics.get(task.metric)
     headline = result.status if value is None else format_metric(task.metric, value)
     before = "this run was finished before; nothing was trained\n" if finished_before else ""
     command = NEXT.get(task.kind, "lrcnet explain {folder} --html inside.html")
-    numbers = format_result(result)
-    return f"{numbers}\n\n{before}{headline}, in {folder}\nnext: {command.format(folder=folder, parent=folder.parent)}"
+    command = command.format(folder=folder, parent=folder.parent)
+    command = command if file is None else f"{VARIABLE}={shlex.quote(file)} {command}"
+    return f"{format_result(result)}\n\n{before}{headline}, in {folder}\nnext: {command}"
 
 
 def format_rate(rate: float, result: Result | None) -> str:

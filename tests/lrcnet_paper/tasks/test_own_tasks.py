@@ -1,5 +1,6 @@
 """A user's own task and own recordings train, resume and appear in a report; flags without effect are refused."""
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,25 @@ def test_runs_are_reported_where_the_file_of_the_task_is_not_named(
     monkeypatch.setattr(own_tasks, "_REGISTERED", {})
     assert main(["report", str(runs), "--html", str(tmp_path / "report.html"), "--artefact", "elastance"]) == 0
     assert "Your task waves" in (tmp_path / "report.html").read_text()
+
+
+def test_the_command_that_a_run_suggests_finds_the_task(
+    file: Path, tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "runs" / "a"
+    assert main(["train", str(file), "--model", "gru", "--epochs", "1", "--out", str(folder), "--quiet"]) == 0
+    variable, *command = shlex.split(capsys.readouterr().out.rpartition("next: ")[2])
+    # A later process knows the variable only.
+    monkeypatch.setattr(own_tasks, "_REGISTERED", {})
+    monkeypatch.setenv(*variable.split("="))
+    monkeypatch.chdir(tmp_path)
+    assert main(command[1:]) == 0
+    assert (tmp_path / "inside.html").is_file()
+
+
+def test_the_data_of_an_own_task_must_exist(file: Path, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="--data must name a file or a folder, but nowhere does not exist"):
+        train(str(file), "gru", epochs=1, out=tmp_path / "a", data="nowhere", progress=False)
 
 
 def test_a_task_is_found_through_the_variable(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
