@@ -44,6 +44,27 @@ def test_a_hook_on_the_read_out_runs_in_a_stream() -> None:
     torch.testing.assert_close(hooked, plain + 1)
 
 
+def test_an_estimator_with_missing_values_says_what_a_reading_is() -> None:
+    estimators = pytest.importorskip("lrcnet.estimators")
+    X = np.random.default_rng(0).normal(size=(8, 5, 2))
+    X[0, 0, 0] = np.nan
+    stream = lrcnet.Stream(estimators.LiquidRegressor(units=3, epochs=1).fit(X, X[:, -1, 1]))
+    with pytest.raises(ValueError, match=r"must have 4 numbers, .* pass 2 channels, .* then 2 times 1 if"):
+        stream([0.1, 0.2], 0.0)
+    assert stream([0.1, 0.2, 1.0, 0.0], 0.0) is not None
+
+
+def test_an_estimator_without_times_counts_readings() -> None:
+    estimators = pytest.importorskip("lrcnet.estimators")
+    X = np.random.default_rng(0).normal(size=(8, 5, 2))
+    regressor = estimators.LiquidRegressor(units=3, epochs=1).fit(X, X[:, -1, 1])
+    stream = lrcnet.Stream(regressor)
+    for reading, seconds in zip(X[0].tolist(), (0.0, 60.0, 7200.0, 7201.0, 9999.0), strict=True):
+        answer = stream(reading, seconds)
+    assert answer is not None
+    assert answer.item() == pytest.approx(regressor.predict(X[:1]).item(), rel=1e-5)
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_a_list_an_array_and_a_tensor_are_one_reading(dtype: torch.dtype) -> None:
     model = lrcnet.LRC(3, 4, dtype=dtype)

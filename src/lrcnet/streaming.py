@@ -86,6 +86,14 @@ class Stream:
         reset_after: float | timedelta | None = None,
         horizon: float | timedelta | None = None,
     ) -> None:
+        prepared = getattr(model, "preparation_", None)  # of a fitted estimator
+        masked = 0 if prepared is None or not prepared.mask else len(prepared.mean)
+        self._advice = "pass one value per channel"
+        if masked:
+            self._advice = (
+                f"pass {masked} channels, with the last value in place of a missing one, then {masked} times 1 if the "
+                "value was measured, else 0"
+            )
         model = network_of(model)
         self._layer = find_layer(model)
         if self._layer.bidirectional:
@@ -99,7 +107,8 @@ class Stream:
         self.unit = one_of("unit", unit, UNITS)
         self.backwards = one_of("backwards", backwards, ("error", "drop"))
         self.reset_after = None if reset_after is None else length_in(self.unit, "reset_after", reset_after)
-        self._timed = takes_dt(self._layer)
+        # An estimator that was trained without times counts every reading as one step.
+        self._timed = takes_dt(self._layer) and (prepared is None or prepared.time_scale is not None)
         # Looked up once: each reading asks for them.
         self._size, self._like = self._layer.input_size, next(self._layer.parameters())
         self._code = {torch.float32: "f", torch.float64: "d"}.get(self._like.dtype)
@@ -202,12 +211,12 @@ class Stream:
         except (TypeError, ValueError, RuntimeError) as error:
             raise TypeError(
                 f"a reading{_where(name)} must be a list of {self._size} real numbers, but is "
-                f"{describe_kind(reading)}; pass one value per channel"
+                f"{describe_kind(reading)}; {self._advice}"
             ) from error
         if x.shape != (self._size,):
             raise ValueError(
-                f"a reading{_where(name)} must have {self._size} numbers, but has shape {tuple(x.shape)}; pass one "
-                "value per channel"
+                f"a reading{_where(name)} must have {self._size} numbers, but has shape {tuple(x.shape)}; "
+                f"{self._advice}"
             )
         if not all(map(math.isfinite, x.tolist())):  # for few numbers, quicker than tensors
             raise ValueError(
