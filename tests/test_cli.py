@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -11,8 +12,12 @@ from pathlib import Path
 import pytest
 
 import lrcnet
-from lrcnet.cli import COMMANDS, build_parser, main
+from lrcnet.cli import main
+from lrcnet.command_parser import COMMANDS, build_parser
 from lrcnet.plugins import find_entry_points
+
+# `python -S` leaves the site packages out, which import some modules themselves.
+_SOURCE = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1] / "src")}
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -110,6 +115,13 @@ def test_help_imports_neither_torch_nor_any_other_package(arguments: list[str]) 
     )
     output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert output.splitlines()[-1] == "imported: []"
+
+
+def test_the_first_status_waits_for_few_imports() -> None:
+    slow = {"argparse", "importlib.metadata", "shutil", "socket"}
+    code = f"import lrcnet.cli, sys; print(sorted({slow} & set(sys.modules)))"
+    output = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, env=_SOURCE, check=True)
+    assert output.stdout == "[]\n"
 
 
 def test_demo_trains_and_draws(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import lrcnet
-from lrcnet.cli import COMMANDS
+from lrcnet.command_parser import COMMANDS
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"

@@ -182,12 +182,17 @@ def test_an_interrupted_loop_says_how_far_it_came() -> None:
     with progress.shown():
         with pytest.raises(KeyboardInterrupt):
             _interrupt_the_third_item()
-        assert progress.position() == "figure 3 of 5"
+        assert progress.position() == "in figure 3 of 5"
         for _ in progress.track(range(2), "writing", unit="page"):
-            assert progress.position() == "page 1 of 2"
+            assert progress.position() == "in page 1 of 2"
             break
         assert list(progress.track(range(2), "writing", unit="page")) == [0, 1]
         assert progress.position() == ""
+        progress.status("reading the runs")
+        assert progress.position() == "while reading the runs"
+        with progress.Bar("drawing", 3):
+            pass
+        assert progress.position() == "", "a stage that is over has replaced the status"
 
 
 def _interrupt_the_third_item() -> None:

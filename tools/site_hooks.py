@@ -51,7 +51,7 @@ def describe_commands() -> str:
     import argparse
     import os
 
-    from lrcnet.cli import build_parser
+    from lrcnet.command_parser import build_parser
 
     os.environ["COLUMNS"] = "100"
     parser = build_parser()

@@ -5,13 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
 
 EXIT_CODE = 130
-PATIENCE = 0.6
+PATIENCE = 0.4
 
 
 @contextlib.contextmanager
@@ -28,6 +27,8 @@ def answer_at_once(message: Callable[[], str]) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+    import socket  # here, because the command shows its first status before it
+
     ended = threading.Event()
     receiver, sender = socket.socketpair()
     sender.setblocking(False)

@@ -93,11 +93,13 @@ def is_drawn() -> bool:
 
 
 def position() -> str:
-    """Return how far the running stage is, or the one that was left; such as "epoch 3 of 40", "" if there is none."""
+    """Return how far the running stage is, or the one that was left: "in epoch 3 of 40", "while reading the runs"."""
     if _display is None:
         return ""
     bar = _display.bars[0] if _display.bars else _display.left
-    return "" if bar is None else bar.position()
+    if bar is not None:
+        return f"in {bar.position()}"
+    return f"while {_display.status}" if _display.status else ""
 
 
 def folder_to_continue() -> str:
@@ -159,7 +161,7 @@ class Bar:
 
     def __enter__(self) -> Bar:
         if _display is not None and self._wanted:
-            _display.left = None
+            _display.left, _display.status = None, ""
             _display.bars.append(self)
             length = f", {self.units_of(self.total)} {self.unit or 'step'}s" if self.total > 1 else ""
             _display.announce(f"{self.what}{length}")

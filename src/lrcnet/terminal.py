@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -24,7 +23,14 @@ def is_terminal(stream: Any) -> bool:
 
 def columns() -> int:
     """Return the width of the terminal in characters (`COLUMNS` overrides it)."""
-    return shutil.get_terminal_size().columns
+    with contextlib.suppress(ValueError):
+        if (width := int(os.environ.get("COLUMNS", ""))) > 0:
+            return width
+    # The first status line appears before anything else is imported; `shutil`, which knows this too, is slow to import.
+    for stream in (sys.__stdout__, sys.__stderr__):
+        with contextlib.suppress(OSError, ValueError, AttributeError):  # no terminal, closed, or None
+            return os.get_terminal_size(stream.fileno()).columns or 80  # type: ignore[union-attr]
+    return 80
 
 
 def table_width(wide: bool) -> int | None:

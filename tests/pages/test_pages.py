@@ -1,5 +1,8 @@
 """Tables, pictures and sections become text, Markdown, CSV and HTML without knowing what their cells mean."""
 
+import re
+
+import numpy as np
 import pytest
 
 from lrcnet.pages import figures, palette, tables
@@ -67,6 +70,35 @@ def test_an_inline_picture_takes_the_colours_of_the_page() -> None:
     assert 'id="prefix-axes_1"' in svg
     assert "figure_1" not in svg, "an id that nothing refers to"
     assert "<metadata>" not in svg
+
+
+def test_an_inline_picture_is_shorter_and_keeps_its_text_and_references() -> None:
+    from matplotlib.figure import Figure
+
+    with palette.figure_style():
+        figure = Figure(figsize=(4, 2))
+        left, middle, right = figure.subplots(1, 3)
+        left.plot(range(9), label="a line")
+        left.legend()
+        random = np.random.default_rng(0)
+        grain = random.normal(0, 6, (64, 64, 3))
+        middle.imshow((128 + grain + np.linspace(-90, 90, 64)[:, None]).astype(np.uint8), interpolation="none")
+        right.imshow(random.random((4, 4)), cmap=palette.SEQUENTIAL, interpolation="none")
+    drawn = Picture("two", "A caption.", "A line and a photograph.", figure)
+    whole, short = figures._svg(drawn), figures.inline(drawn, "prefix")
+    assert len(short) < 0.7 * len(whole)
+    texts = r"<text[^>]*>([^<]*)</text>"
+    assert re.findall(texts, short) == re.findall(texts, whole)
+    ids = re.findall(r'\bid="([^"]+)"', short)
+    assert {"prefix-axes_1", "prefix-axes_2"} <= set(ids)
+    assert len(ids) == len(set(ids))
+    references = re.findall(r'(?:href="#|url\(#)([^")]+)', short)
+    assert references
+    assert set(references) <= set(ids)
+    assert set(re.findall(r'class="([^"]+)"', short)) == set(re.findall(r"\.([\w-]+)\{", short))
+    assert short.count("<g") == short.count("</g>")
+    assert short.count("data:image/jpeg") == 1, "the photograph"
+    assert short.count("data:image/png") == 1, "the map of numbers keeps its pixels"
 
 
 def test_a_page_is_written_with_its_own_rules_last(tmp_path) -> None:

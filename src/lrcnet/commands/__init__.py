@@ -1,1 +1,1 @@
-"""The subcommands of `lrcnet`, one file each; `lrcnet.cli.COMMANDS` lists them."""
+"""The subcommands of `lrcnet`, one file each; `lrcnet.command_parser.COMMANDS` lists them."""

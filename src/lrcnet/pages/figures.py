@@ -8,6 +8,7 @@ from html import escape
 from pathlib import Path
 
 from lrcnet.pages import palette
+from lrcnet.pages.compact_svg import compact
 from lrcnet.pages.content import Picture
 
 # An SVG file embeds only parts such as coloured roads as pixels, and many of them.
@@ -32,14 +33,11 @@ def inline(picture: Picture, prefix: str) -> str:
 
     Args:
         picture: the picture.
-        prefix: goes before each of its ids, so that no two pictures of a page share one.
+        prefix: goes before the ids of its panels; no two pictures of a page may share one.
     """
     svg = _svg(picture)
     svg = svg[svg.index("<svg") :]
-    svg = _drop_unused_ids(svg)
-    svg = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}-\1"', svg)
-    svg = re.sub(r'(xlink:href|href)="#([^"]+)"', rf'href="#{prefix}-\2"', svg)
-    svg = re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}-\1)", svg)
+    svg = compact(svg, prefix)
     for colour, variable in (
         (palette.INK, "currentColor"),
         (palette.PAPER, "var(--paper)"),
@@ -53,17 +51,6 @@ def inline(picture: Picture, prefix: str) -> str:
     width = re.search(r'viewBox="0 0 ([\d.]+)', head)
     size = f' style="max-width:{float(width.group(1)) * 1.7:.0f}px"' if width else ""
     return plain[:-1] + f' role="img" aria-label="{label}"{size}>' + svg[len(head) :]
-
-
-def _drop_unused_ids(svg: str) -> str:
-    """Remove the ids that nothing refers to, except those of panels, legends and titles, which pages rearrange."""
-    used = set(re.findall(r'(?:href="#|url\(#)([^")]+)', svg))
-
-    def keep(match: re.Match[str]) -> str:
-        name = match.group(1)
-        return match.group() if name in used or re.fullmatch(r"(axes|legend|text)_\d+", name) else ""
-
-    return re.sub(r'\s\bid="([^"]+)"', keep, svg)
 
 
 def _svg(picture: Picture) -> str:
@@ -93,7 +80,8 @@ def _render(picture: Picture, kind: str) -> bytes:
             # Lay out only once: a second layout moves things by fractions of a pixel, and the same figure would give
             # other bytes.
             engine.execute(picture.figure)
-            picture.figure.set_layout_engine("none")
+            # Without an engine; "none" would keep a place for one, and matplotlib would draw the figure twice.
+            picture.figure.set_layout_engine(None)
         metadata = {"Date": None} if kind == "svg" else {"Software": None}
         picture.figure.savefig(out, format=kind, dpi=DOTS_PER_INCH.get(kind, 150), metadata=metadata)
     return out.getvalue()

@@ -12,7 +12,7 @@ from lrcnet.pages.content import Cell, Picture, Table
 from lrcnet_paper.artefacts import driving_runs as driving
 from lrcnet_paper.artefacts import lane_keeping
 from lrcnet_paper.artefacts.artefact import Claim, MeasuringArtefact, Rendered
-from lrcnet_paper.artefacts.curves import legend_below, write_finding
+from lrcnet_paper.artefacts.curves import ONE_DEVIATION, draw_band, legend_below, write_finding
 from lrcnet_paper.artefacts.driving_runs import POLICIES, Model
 from lrcnet_paper.artefacts.policy_measurements import GATED, SEASONS
 from lrcnet_paper.driving.closed_loop import READINGS, NoiseReading
@@ -287,13 +287,13 @@ def _draw_sweep(axes: Axes, model: Model, group: Group, season: str, reading: No
         where, means, color=style.colour, linestyle=style.dashes, marker=style.marker, markersize=5, label=style.label
     )
     # Five error bars at one place would hide each other; bands do not.
-    axes.fill_between(
+    draw_band(
+        axes,
         where,
         [m - d for m, d in zip(means, down, strict=True)],
         [m + u for m, u in zip(means, up, strict=True)],
-        color=style.colour,
-        alpha=0.12,
-        linewidth=0,
+        style.colour,
+        ONE_DEVIATION,
     )
     if reading == PRIMARY:
         for noise, claimed in CLAIMED.items():

@@ -348,7 +348,7 @@ def _draw_neurons(groups: Mapping[str, Group]) -> Figure:
                 if mean is not None:
                     panel.errorbar(
                         column, mean.mean, mean.std or 0.0, fmt="_", color=palette.INK, markersize=26, capsize=5,
-                        markeredgewidth=2, label="our mean ± over seeds",
+                        markeredgewidth=2, label="our mean ± deviation of seeds",
                     )  # fmt: skip
                 panel.plot(
                     [column], [CLAIMED[season][model].mean], "D", markerfacecolor=palette.PAPER,

@@ -73,18 +73,36 @@ def draw_curves(
             where = [x * group.seconds_per_epoch() / 60 for x in where]
         axes.plot(where, mean, color=style.colour, linestyle=style.dashes, marker=marker, markersize=4, label=label)
         if len(group.runs) > 1:
-            axes.fill_between(where, low, high, color=style.colour, alpha=0.18, linewidth=0)
+            draw_band(axes, where, low, high, style.colour, WORST_TO_BEST)
         any_points = any_points or bool(where)
     return any_points
 
 
+WORST_TO_BEST, ONE_DEVIATION = "worst to best seed", "one standard deviation"
+_BAND = "_band: "
+"""Begins the label of a band; matplotlib leaves labels that begin with "_" out of a legend."""
+
+
+def draw_band(
+    axes: Axes, where: Sequence[float], low: Sequence[float], high: Sequence[float], colour: str, meaning: str
+) -> None:
+    """Draw a band about a curve; `legend_below` explains once what all bands of the figure mean."""
+    axes.fill_between(where, low, high, color=colour, alpha=0.16, linewidth=0, label=f"{_BAND}{meaning}")
+
+
 def legend_below(figure: Figure, axes: Sequence[Axes], further: Sequence[Any] = ()) -> None:
-    """Put one legend with every label, and further handles, below all panels, where it hides no curve."""
+    """Put one legend with every label, further handles and the bands below all panels, where it hides no curve."""
+    from matplotlib.patches import Patch
+
     handles: dict[str, Any] = {}
     for panel in axes:
         for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
     handles |= {handle.get_label(): handle for handle in further}
+    for label in (str(band.get_label()) for panel in axes for band in panel.collections):
+        if label.startswith(_BAND):
+            meaning = label.removeprefix(_BAND)
+            handles[meaning] = Patch(color=palette.GREY, alpha=0.3, linewidth=0, label=meaning)
     if handles:
         # About this many characters fit beside each other, with the marks of the legend.
         columns = max(1, min(len(handles), int(12 * figure.get_figwidth() / (7 + max(map(len, handles))))))
@@ -102,4 +120,5 @@ def write_finding(figure: Figure, text: str) -> None:
     if not text:
         return
     width = int(_CHARACTERS_PER_INCH * figure.get_figwidth())
-    figure.suptitle("\n".join(textwrap.wrap(text, width)), x=0.01, ha="left", fontsize=10.5, fontweight="bold")
+    whole = text.replace(" %", "\u00a0%")  # a line never begins with a percent sign
+    figure.suptitle("\n".join(textwrap.wrap(whole, width)), x=0.01, ha="left", fontsize=10.5, fontweight="bold")

@@ -9,7 +9,7 @@ from lrcnet.pages import palette
 from lrcnet.pages.content import Cell, Picture, Table
 from lrcnet_paper.artefacts import driving_runs as driving
 from lrcnet_paper.artefacts.artefact import Artefact, Claim, Rendered
-from lrcnet_paper.artefacts.curves import legend_below, mean_curve, write_finding
+from lrcnet_paper.artefacts.curves import WORST_TO_BEST, draw_band, legend_below, mean_curve, write_finding
 from lrcnet_paper.artefacts.driving_runs import EFFICIENCY
 from lrcnet_paper.results.estimate import Estimate
 from lrcnet_paper.results.groups import Group
@@ -84,8 +84,12 @@ def _claim(groups: Mapping[str, Group], other: str) -> Claim:
     )
 
 
+PAPER_DASHES = (0, (1, 3))
+
+
 def _picture(groups: Mapping[str, Group]) -> Picture:
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
     with palette.figure_style():
         figure = Figure(figsize=(7.2, 3.7), layout="constrained")
@@ -96,17 +100,18 @@ def _picture(groups: Mapping[str, Group]) -> Picture:
             for name, group in groups.items():
                 colour, dashes, marker = driving.LINES[name]
                 where, mean, low, high = mean_curve(group, column)
-                axes.plot(where, mean, color=colour, linestyle=dashes, marker=marker, markersize=3.5, label=name)
-                axes.fill_between(where, low, high, color=colour, alpha=0.15, linewidth=0)
+                axes.plot(
+                    where, mean, color=colour, linestyle=dashes, marker=marker, markersize=3.5, label=name,
+                    markevery=max(1, len(where) // 10),
+                )  # fmt: skip
+                draw_band(axes, where, low, high, colour, WORST_TO_BEST)
             axes.set(title=f"{title} loss", xlabel="epoch", yscale="log")
         panels[0].set_ylabel("mean squared error\nof curvature, (1/100 m)²")
         for name, claimed in CLAIMED["validation"].items():
             if name in groups:
-                panels[1].axhline(
-                    claimed.mean, color=driving.LINES[name][0], linewidth=1.0, linestyle=(0, (1, 3)),
-                    label="paper's final loss",
-                )  # fmt: skip
-        legend_below(figure, list(panels))
+                panels[1].axhline(claimed.mean, color=driving.LINES[name][0], linewidth=1.2, linestyle=PAPER_DASHES)
+        paper = Line2D([], [], color=palette.INK, linewidth=1.2, linestyle=PAPER_DASHES, label="paper, at the end")
+        legend_below(figure, list(panels), [paper])
         write_finding(figure, _finding(groups))
     return Picture(
         "loss-curves",

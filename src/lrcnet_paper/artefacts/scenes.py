@@ -80,7 +80,7 @@ def analyse(folder: Path) -> dict[str, Any]:
     for scene in SCENES:
         _, frames, action = _replay(scene, FRAMES_SEEN)
         with torch.inference_mode():
-            predicted.append(round(float(policy(frames[None])[0, -1]), 6))
+            predicted.append(round(float(policy(torch.stack(frames)[None])[0, -1]), 6))
         expert_actions.append(round(action, 6))
     loss = _validation_loss(folder)
     return {
@@ -97,10 +97,8 @@ def _validation_loss(folder: Path) -> float | None:
     return Result.read(folder).metrics.get("validation_curvature_loss")
 
 
-def _replay(scene: Scene, seen: int = 1) -> tuple[World, Any, float]:
-    """Return the world at a scene, the last frames up to it (time, 48, 160, 3), and the expert's curvature there."""
-    import torch
-
+def _replay(scene: Scene, seen: int = 0) -> tuple[World, list[Any], float]:
+    """Return the world at a scene, the last frames up to it, (48, 160, 3) each, and the expert's curvature there."""
     from lrcnet_paper.driving import World, expert_drive
 
     world = World([scene.road], season=scene.season, length=600.0)
@@ -109,7 +107,7 @@ def _replay(scene: Scene, seen: int = 1) -> tuple[World, Any, float]:
         if time > scene.time - seen:
             frames.append(world.frames()[0])
         if time == scene.time:
-            return world, torch.stack(frames), float(step.action[0])
+            return world, frames, float(step.action[0])
     raise ValueError(f"the drive over road {scene.road} must last {scene.time} steps, but it ends earlier")
 
 
@@ -125,9 +123,9 @@ def render(runs: Sequence[FinishedRun]) -> Rendered:
 def _scenes(run: FinishedRun | None) -> Picture:
     from matplotlib.figure import Figure
 
-    from lrcnet_paper.driving.camera import HEIGHT, WIDTH, Camera, Lens
+    from lrcnet_paper.driving.camera import HEIGHT, WIDTH
 
-    lens = Lens(height=76, width=240, horizon=30)
+    lens = _wide_lens()
     top, left = lens.above, (lens.width - WIDTH) // 2
     measurement = None if run is None else run.analyses[NAME]
     with palette.figure_style():
@@ -135,9 +133,8 @@ def _scenes(run: FinishedRun | None) -> Picture:
         panels = figure.subplots(2, 3)
         for number, (axes, scene) in enumerate(zip(panels.flat, SCENES, strict=True)):
             world, _, action = _replay(scene)
-            frame = Camera(world.road, world.appearance, lens).frames(world.state)[0]
             # The browser scales the pixels; enlarged ones would make the file twice as large.
-            axes.imshow(frame.numpy(), interpolation="none")
+            axes.imshow(_wide_frame(world), interpolation="none")
             axes.plot(*_outline(top, left, HEIGHT, WIDTH), color=CROP, linewidth=1.0, label="input of a policy")
             axes.plot(*_path(action, lens), color=EXPERT, linewidth=2.2, linestyle=(0, (2, 1)), label="expert")
             if measurement is not None:
@@ -175,6 +172,20 @@ def _scenes(run: FinishedRun | None) -> Picture:
         figure,
         details=f"{provenance[0].upper()}{provenance[1:]}.",
     )
+
+
+def _wide_lens() -> Any:
+    """Return a lens that sees more than a policy does."""
+    from lrcnet_paper.driving.camera import Lens
+
+    return Lens(height=76, width=240, horizon=30)
+
+
+def _wide_frame(world: World) -> Any:
+    """Render what is seen through the wide lens, (rows, columns, 3)."""
+    from lrcnet_paper.driving.camera import Camera
+
+    return Camera(world.road, world.appearance, _wide_lens()).frames(world.state)[0].numpy()
 
 
 def _scenes_finding(measurement: Mapping[str, Any] | None) -> str:
@@ -255,7 +266,10 @@ def _diagram() -> Picture:
         axes = figure.subplots()
         axes.axis("off")
         world, _, _ = _replay(SCENES[0])
-        axes.imshow(world.frames()[0].numpy(), extent=(0, columns, -rows / 2, rows / 2), interpolation="nearest")
+        top, left = _wide_lens().above, (_wide_lens().width - columns) // 2
+        # Cut out of the wide frame, whose textures are there already; the pixels are those of the policy's own frame.
+        frame = _wide_frame(world)[top : top + rows, left : left + columns]
+        axes.imshow(frame, extent=(0, columns, -rows / 2, rows / 2), interpolation="nearest")
         _label_part(axes, columns / 2, f"camera\n{rows} x {columns} RGB")
         left = columns + gap
         for number, (filters, height, width) in enumerate(head_shapes(), 1):

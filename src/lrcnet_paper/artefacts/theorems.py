@@ -257,6 +257,7 @@ def _bound_holds(groups: Mapping[str, Group]) -> Claim:
 
 def _picture(rows: Mapping[str, Mapping[str, Estimate]]) -> Picture:
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
     ratio = max(numbers["bound"].mean / numbers["loss"].mean for numbers in rows.values())
     least = min(numbers["bound"].mean / numbers["loss"].mean for numbers in rows.values())
@@ -266,16 +267,17 @@ def _picture(rows: Mapping[str, Mapping[str, Estimate]]) -> Picture:
         for row, (name, numbers) in enumerate(rows.items()):
             colour = palette.model_style(ROWS[name]).colour
             axes.plot([numbers["loss"].mean, numbers["bound"].mean], [row, row], color=palette.GRID, linewidth=1.2)
-            axes.plot(numbers["loss"].mean, row, "o", color=colour, label="measured validation loss")
-            axes.plot(
-                numbers["bound"].mean, row, "D", markerfacecolor=palette.PAPER, markeredgecolor=colour,
-                label="bound of Theorem 2",
-            )  # fmt: skip
+            axes.plot(numbers["loss"].mean, row, "o", color=colour)
+            axes.plot(numbers["bound"].mean, row, "D", markerfacecolor=palette.PAPER, markeredgecolor=colour)
         axes.set_yticks(range(len(rows)), list(rows))
         axes.set(xscale="log", xlabel="mean absolute error of curvature, in 1/40 m", ylim=(len(rows) - 0.5, -0.5))
         axes.grid(False, axis="y")
-        handles, labels = axes.get_legend_handles_labels()
-        figure.legend(handles[:2], labels[:2], loc="outside lower center", ncols=2)
+        marks = [
+            Line2D([], [], color=palette.INK, marker="o", linestyle="none", label="measured validation loss"),
+            Line2D([], [], color=palette.INK, marker="D", markerfacecolor=palette.PAPER, linestyle="none",
+                   label="bound of Theorem 2"),
+        ]  # fmt: skip
+        figure.legend(handles=marks, loc="outside lower center", ncols=2)
         span = f"{format_cell(least)} to {format_cell(ratio)}"
         write_finding(figure, f"Theorem 2's bound is {span} times the loss that is measured")
     return Picture(

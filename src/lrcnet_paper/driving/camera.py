@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
 
 from lrcnet_paper.driving.appearance import Appearance
 from lrcnet_paper.driving.road import GRID, LANE_WIDTH, SIGHT, Road
-from lrcnet_paper.driving.textures import ACROSS, ALONG, PANORAMA, panorama, pyramid
+from lrcnet_paper.driving.textures import ACROSS, ALONG, PANORAMA, Pyramid, panorama, pyramid
 from lrcnet_paper.driving.vehicle import State
 
 HEIGHT, WIDTH = 48, 160
@@ -128,9 +129,6 @@ class Camera:
         self._road, self._appearance, self._lens = road, appearance, lens
         self._row, self._column = _rows(lens), _columns(lens)
         self._angle = (self._column / FOCAL).atan()
-        self._ground = pyramid(
-            tuple((deep, wide) for deep, wide in torch.cat([self._row.deep, self._row.wide], 1).tolist())
-        )
         self._trees = panorama(HORIZON)
         self._colours = _colours(appearance, lens, self._row)
         self._table = torch.stack([road.x, road.y, road.direction, road.curvature], 2)
@@ -138,6 +136,11 @@ class Camera:
         # The last row of weights stays 1; the others are written anew for every frame.
         self._weights = torch.ones(min(_CHUNK, len(road)), lens.height, 4, lens.width)
         self._weights[:, : lens.above, :3] = 0
+
+    @cached_property
+    def _ground(self) -> Pyramid:
+        """The textures, which take a second to make; a world that is never seen needs none."""
+        return pyramid(tuple((deep, wide) for deep, wide in torch.cat([self._row.deep, self._row.wide], 1).tolist()))
 
     @torch.no_grad()
     def frames(self, state: State) -> Tensor:

@@ -44,8 +44,8 @@ def draw_accuracies(panels: Mapping[str, Sequence[Dot]], finding: str) -> Figure
         axes.set(xlabel="ours minus the paper's test accuracy (points)", ylim=(len(labels) - 0.4, -0.8))
         axes.grid(False, axis="y")
         marks = [
-            Patch(color=palette.GREY, alpha=0.35, label="paper ± over seeds"),
-            Line2D([], [], color=palette.INK, marker="s", linestyle="-", label="ours ± over seeds"),
+            Patch(color=palette.GREY, alpha=0.35, label="paper, mean ± standard deviation"),
+            Line2D([], [], color=palette.INK, marker="s", linestyle="-", label="ours, likewise over our seeds"),
         ]
         figure.legend(handles=marks, loc="outside lower center", ncols=2)
         curves.write_finding(figure, finding)
@@ -145,13 +145,13 @@ def _draw_rate_line(axes: Axes, trials: Sequence[RateTrial], paper: Mapping[str,
         rates, means, color=style.colour, linestyle=style.dashes, marker=style.marker, markersize=5, label=style.label
     )
     # Five error bars at one rate would hide each other; bands do not.
-    axes.fill_between(
+    curves.draw_band(
+        axes,
         rates,
         [m - spread for m, spread in zip(means, spreads, strict=True)],
         [m + spread for m, spread in zip(means, spreads, strict=True)],
-        color=style.colour,
-        alpha=0.15,
-        linewidth=0,
+        style.colour,
+        curves.ONE_DEVIATION,
     )
     picked = [(trial.rate, number.mean) for trial, number in points if trial.picked]
     axes.plot(

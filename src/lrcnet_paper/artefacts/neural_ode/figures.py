@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lrcnet.pages import palette
@@ -117,7 +118,7 @@ def draw_phase_portraits(roll_outs: RollOuts, finding: str) -> Figure:
                     label = _label(name, row, run)
                     axes.plot(*states, color=style.colour, linestyle=style.dashes, linewidth=1.3, label=label)
             axes.set(title=system.title, xlabel="x (no unit)", ylabel="y (no unit)")
-            _set_limits(axes, truth)
+            _set_limits(axes, truth, [states for row in DRAWN if (states := _states(roll_outs.get((name, row))))])
             if axes.get_legend_handles_labels()[0]:
                 axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), fontsize=7.5, handlelength=2.6)
         _add_common_legend(figure)
@@ -216,10 +217,18 @@ def _states(run: FinishedRun | None) -> list[list[float]]:
 PANEL = 0.85
 
 
-def _set_limits(axes: Any, truth: Any) -> None:
-    """Limit the axes to the truth and a margin at one scale for both; a roll-out may leave the panel."""
+# A roll-out is shown this far beyond the truth, as a share of the truth's width or height.
+BEYOND = 0.5
+
+
+def _set_limits(axes: Any, truth: Any, roll_outs: Sequence[Sequence[Sequence[float]]]) -> None:
+    """Limit the axes to the curves and a margin, at one scale for both; a roll-out that diverges leaves the panel."""
     low, high = truth.min(0).values.tolist(), truth.max(0).values.tolist()
-    width, height = (1.3 * (high[i] - low[i]) for i in (0, 1))
+    for i, extent in enumerate([high[i] - low[i] for i in (0, 1)]):
+        values = [value for states in roll_outs for value in states[i] if math.isfinite(value)]
+        low[i] = max(low[i] - BEYOND * extent, min([low[i], *values]))
+        high[i] = min(high[i] + BEYOND * extent, max([high[i], *values]))
+    width, height = (1.2 * (high[i] - low[i]) for i in (0, 1))
     width, height = max(width, height / PANEL), max(height, width * PANEL)
     axes.set_xlim((low[0] + high[0] - width) / 2, (low[0] + high[0] + width) / 2)
     axes.set_ylim((low[1] + high[1] - height) / 2, (low[1] + high[1] + height) / 2)
