@@ -86,6 +86,7 @@ def test_a_long_table_becomes_a_folder_and_predictions(case: str, suffix: str, t
     assert "pressure was measured" in page
     assert ("accuracy" in page) == (case == "classes of series")  # from the true classes that the folder keeps
     assert ("true dose" in page) == (case == "numbers per reading")
+    assert "next: lrcnet predict" in text
 
 
 def test_a_clear_difference_is_learned_and_the_folder_predicts_as_the_estimator(tmp_path: Path) -> None:

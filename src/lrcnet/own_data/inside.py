@@ -15,6 +15,7 @@ from lrcnet.own_data.examples import Examples
 from lrcnet.own_data.schema import Schema
 from lrcnet.pages import palette
 from lrcnet.pages.content import Picture, Section, Table
+from lrcnet.pages.figures import write_finding
 
 
 def time_constants(model: SequenceModel, examples: Examples, dates: bool) -> Section:
@@ -34,9 +35,15 @@ def time_constants(model: SequenceModel, examples: Examples, dates: bool) -> Sec
     with palette.figure_style():
         figure = Figure(figsize=(6, 3), layout="constrained")
         axes = figure.subplots()
-        axes.vlines(range(len(order)), low[order], high[order], color=palette.BLUE, linewidth=2, alpha=0.5)
-        axes.plot(range(len(order)), middle[order], "o", color=palette.VERMILION, markersize=4)
+        axes.vlines(
+            range(len(order)), low[order], high[order], color=palette.BLUE, linewidth=2, alpha=0.5,
+            label="middle 80 % of the readings",
+        )  # fmt: skip
+        axes.plot(range(len(order)), middle[order], "o", color=palette.VERMILION, markersize=4, label="median")
         axes.set(yscale="log", xlabel="unit, the quickest first", ylabel=f"time constant ({unit})")
+        figure.legend(loc="outside lower center", ncols=2)
+        quick, slow = (float(middle[order[i]]) for i in (0, -1))
+        write_finding(figure, f"The units forget within {quick:.2g} to {slow:.2g} {unit}")
     picture = Picture(
         "time-constants",
         f"Median and middle 80 % of each unit's effective time constant over {len(examples)} test series: after that "

@@ -62,4 +62,5 @@ def fit_file(
     note = f"{table.note}\n" if table.note else ""
     tell(f"\n{to_text(table, table_width(wide))}\n{note}\n{verdict(result)}")
     tell(f"\nwritten to {folder}; open {folder / REPORT}")
+    tell(f"next: lrcnet predict {folder} NEW{Path(file).suffix} --out predictions.csv")
     return folder

@@ -14,6 +14,7 @@ from lrcnet.own_data.inside import time_constants
 from lrcnet.own_data.measures import calibration, confusion
 from lrcnet.pages import palette
 from lrcnet.pages.content import Picture, Section, Table
+from lrcnet.pages.figures import write_finding
 from lrcnet.pages.html import contents, section_html, write_page
 
 # A confusion matrix of more classes than this is shown as colours only.
@@ -75,12 +76,21 @@ def _learning_curve(result: Fit) -> Picture:
         # Within one power of ten, a logarithmic axis has hardly a number on it.
         axes.set(xlabel="epoch", ylabel="loss", yscale="log" if 0 < 10 * losses.min() < losses.max() else "linear")
         axes.legend(loc="best")
+        write_finding(figure, _learning_finding(result))
     return Picture(
         "learning-curve",
         "Loss over the epochs. The weights of the epoch with the smallest validation loss (dot) are kept.",
         "Training and validation loss of the network and of an LSTM of equal size.",
         figure,
     )
+
+
+def _learning_finding(result: Fit) -> str:
+    histories = {result.estimator.cell: result.estimator.history_, "the LSTM": result.lstm_history}
+    kind = "validation_loss" if all("validation_loss" in history[0] for history in histories.values()) else "loss"
+    least = {name: min(record[kind] for record in history) for name, history in histories.items()}
+    texts = [f"{value:.3g} for {name}" for name, value in sorted(least.items(), key=lambda item: item[1])]
+    return f"Least {kind.replace('_', ' ')}: {', '.join(texts)}"
 
 
 def _answers(result: Fit) -> Section:
@@ -104,6 +114,7 @@ def _confusion(result: Fit) -> Picture:
             for (row, column), count in np.ndenumerate(counts):
                 ink = palette.DARK_PAPER if share[row, column] > 0.5 else "#fefefe"
                 axes.text(column, row, str(count), ha="center", va="center", color=ink)
+        write_finding(figure, f"{counts.trace():,} of {counts.sum():,} answers are right")
     return Picture(
         "confusion",
         "Confusion matrix: the number of test examples of each class (row) that got each answer (column).",
@@ -116,10 +127,17 @@ def _calibration(result: Fit) -> Picture:
     points = calibration(result.predictions)
     with palette.figure_style():
         figure, axes = _figure(4.2, 3.6)
-        axes.plot([0, 1], [0, 1], ":", color=palette.GREY)
+        axes.plot([0, 1], [0, 1], ":", color=palette.GREY, label="as sure as right")
         probability, share, error = zip(*points, strict=True)
-        axes.errorbar(probability, share, error, fmt="o-", color=palette.BLUE, elinewidth=1, clip_on=False)
+        axes.errorbar(
+            probability, share, error, fmt="o-", color=palette.BLUE, elinewidth=1, clip_on=False,
+            label="answers ± standard error",
+        )  # fmt: skip
         axes.set(xlabel="probability of the answer", ylabel="share of right answers", xlim=(0, 1), ylim=(0, 1))
+        figure.legend(loc="outside lower center", ncols=2, fontsize=8)
+        predicted = result.predictions.predicted
+        sure, right = predicted.max(1).mean(), (predicted.argmax(1) == result.predictions.truth).mean()
+        write_finding(figure, f"{100 * sure:.0f} % sure on average, {100 * right:.0f} % right")
     return Picture(
         "calibration",
         "Calibration: an answer given with 80 % probability should be right in 80 % of the cases (dotted). The test "
@@ -147,10 +165,12 @@ def _residuals(result: Fit) -> Picture:
         left, right = figure.subplots(1, 2)
         left.plot(truth[thin], predicted[thin], ".", color=palette.BLUE, alpha=0.5, markersize=4)
         ends = [truth.min(), truth.max()]
-        left.plot(ends, ends, ":", color=palette.GREY)
+        left.plot(ends, ends, ":", color=palette.GREY, label="prediction = truth")
+        left.legend(loc="best", fontsize=8)
         left.set(xlabel=f"truth{unit}", ylabel=f"prediction{unit}")
         right.hist(predicted - truth, bins=40, color=palette.VERMILION)
-        right.set(xlabel=f"prediction - truth{unit}", ylabel="test examples")
+        right.set(xlabel=f"prediction − truth{unit}", ylabel="test examples")
+        write_finding(figure, f"Half of the errors are below {np.median(np.abs(predicted - truth)):.3g}{unit}")
     return Picture(
         "residuals",
         "Predictions beside the truth, and the distribution of the errors.",

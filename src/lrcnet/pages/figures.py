@@ -4,17 +4,35 @@ from __future__ import annotations
 
 import io
 import re
+import textwrap
 from html import escape
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lrcnet.pages import palette
 from lrcnet.pages.compact_svg import compact
 from lrcnet.pages.content import Picture
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 # An SVG file embeds only parts such as coloured roads as pixels, and many of them.
 DOTS_PER_INCH = {"png": 150, "svg": 110}
 # A number with more than two decimals within a path, an attribute or a style; not part of a name or of encoded bytes.
 _LONG_NUMBER = re.compile(r"(?<![\w.#+/])-?\d+\.\d{3,}(?![\w.+/=])")
+
+
+# Characters of a title that fit into an inch of a figure at the size of titles.
+_CHARACTERS_PER_INCH = 11.2
+
+
+def write_finding(figure: Figure, text: str) -> None:
+    """Write the finding of a figure above its panels, broken into lines that fit its width; "" writes nothing."""
+    if not text:
+        return
+    width = int(_CHARACTERS_PER_INCH * figure.get_figwidth())
+    whole = text.replace(" %", "\u00a0%")  # a line never begins with a percent sign
+    figure.suptitle("\n".join(textwrap.wrap(whole, width)), x=0.01, ha="left", fontsize=10.5, fontweight="bold")
 
 
 def save(picture: Picture, folder: Path, kinds: tuple[str, ...] = ("png", "svg")) -> list[Path]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lrcnet.pages import palette
+from lrcnet.pages.figures import write_finding as write_finding
 from lrcnet_paper.results.estimate import Estimate
 from lrcnet_paper.results.groups import Group
 
@@ -109,16 +109,3 @@ def legend_below(figure: Figure, axes: Sequence[Axes], further: Sequence[Any] = 
         figure.legend(
             list(handles.values()), list(handles), loc="outside lower center", ncols=columns, handlelength=3.0
         )
-
-
-# Characters of a title that fit into an inch of a figure at the size of titles.
-_CHARACTERS_PER_INCH = 11.2
-
-
-def write_finding(figure: Figure, text: str) -> None:
-    """Write the finding of a figure above its panels, broken into lines that fit its width; "" writes nothing."""
-    if not text:
-        return
-    width = int(_CHARACTERS_PER_INCH * figure.get_figwidth())
-    whole = text.replace(" %", "\u00a0%")  # a line never begins with a percent sign
-    figure.suptitle("\n".join(textwrap.wrap(whole, width)), x=0.01, ha="left", fontsize=10.5, fontweight="bold")
