@@ -16,6 +16,7 @@ from lrcnet.own_data.schema import Schema
 from lrcnet.pages import palette
 from lrcnet.pages.content import Picture, Section, Table
 from lrcnet.pages.figures import write_finding
+from lrcnet.pages.tables import format_cell
 
 
 def time_constants(model: SequenceModel, examples: Examples, dates: bool) -> Section:
@@ -43,7 +44,7 @@ def time_constants(model: SequenceModel, examples: Examples, dates: bool) -> Sec
         axes.set(yscale="log", xlabel="unit, the quickest first", ylabel=f"time constant ({unit})")
         figure.legend(loc="outside lower center", ncols=2)
         quick, slow = (float(middle[order[i]]) for i in (0, -1))
-        write_finding(figure, f"The units forget within {quick:.2g} to {slow:.2g} {unit}")
+        write_finding(figure, f"The units forget within {format_cell(quick)} to {format_cell(slow)} {unit}")
     picture = Picture(
         "time-constants",
         f"Median and middle 80 % of each unit's effective time constant over {len(examples)} test series: after that "

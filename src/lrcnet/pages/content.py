@@ -14,16 +14,24 @@ if TYPE_CHECKING:
 
 # Before a number, between spaces, or after an opening bracket.
 _MINUS = re.compile(r"(?<![\w.)\]-])-(?=\.?\d)|(?<=\s)-(?=\s)|(?<=\()-(?=\w)")
+# As Python formats numbers of extreme size: a sign and at least two digits. A rate such as 1e-3 stays as it is typed.
+_POWER = re.compile(r"(?<![\w.])(\d(?:\.\d+)?)e([+-]\d\d+)(?![\w.]*\w)")
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def minus_signs(text: str) -> str:
-    r"""Return text in which hyphens that mean minus are minus signs; hyphens within words and 1e-5 stay.
+    r"""Return text in which hyphens that mean minus are minus signs; 2e-05 gets a power of ten, words keep hyphens.
 
     Example:
-        >>> minus_signs("-0.5 to 2e-3 of A01-A04") == "\N{MINUS SIGN}0.5 to 2e-3 of A01-A04"
+        >>> minus_signs("-0.5 to 2e-05 of A01-A04") == "\N{MINUS SIGN}0.5 to 2×10⁻⁵ of A01-A04"
         True
     """
-    return _MINUS.sub("\N{MINUS SIGN}", text)
+    return _MINUS.sub("\N{MINUS SIGN}", _POWER.sub(_write_power, text))
+
+
+def _write_power(number: re.Match[str]) -> str:
+    digits, exponent = number.group(1), str(int(number.group(2))).translate(_SUPERSCRIPTS)
+    return f"10{exponent}" if digits == "1" else f"{digits}×10{exponent}"
 
 
 class RichCell:
