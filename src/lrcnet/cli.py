@@ -1,5 +1,6 @@
 """The command `lrcnet`: show that it has started, run the subcommand, and turn an error into one clear line."""
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -29,7 +30,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{command}: {error}", file=sys.stderr)
             return 1
         except KeyboardInterrupt:
-            print(stopped(), file=sys.stderr)
+            print(stopped(), file=sys.stderr, flush=True)
+            if arguments is None:
+                # A program that has loaded torch needs most of a second to end in order, while its user waits.
+                sys.stdout.flush()
+                os._exit(EXIT_CODE)
             return EXIT_CODE
 
 

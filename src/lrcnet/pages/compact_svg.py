@@ -1,7 +1,7 @@
 """Matplotlib's SVG in half the bytes, for a page of many figures; it looks the same.
 
 Matplotlib writes out the style of every tick, wraps each mark in several empty groups and names all of them. Here equal
-styles become one CSS class, groups and names without a use go, and photographs become JPEG.
+styles become one CSS class, groups and names without a use go, and PNG becomes WebP.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import zlib
 # What a page rearranges on a phone: the panels, legends and titles directly inside the figure.
 _PART = re.compile(r"(?:axes|legend|text)_\d+")
 _GROUP = re.compile(r'<g(?: id="([^"]+)")?([^>]*)>\n?|</g>\n?')
-_PHOTOGRAPH_COLOURS = 256
-"""A picture of more colours than a colour map has is a photograph, whose pixels need not be exact."""
+_MAP_COLOURS = 256
+"""A picture of more colours than a colour map has is a photograph or a line with soft edges; its pixels may differ."""
 
 
 def compact(svg: str, prefix: str) -> str:
@@ -32,7 +32,7 @@ def compact(svg: str, prefix: str) -> str:
     svg = re.sub(r' transform="rotate\(-?0 [^)]*\)"', "", svg)
     svg = re.sub(r'\s(?:xmlns:xlink|version)="[^"]*"', "", svg)
     svg = re.sub(r"\s*\n\s*\"", '"', svg)
-    svg = re.sub(r'href="data:image/png;base64,([^"]+)"', _to_jpeg, svg)
+    svg = re.sub(r'href="data:image/png;base64,([^"]+)"', _to_webp, svg)
     return _name_styles(svg, short)
 
 
@@ -81,14 +81,11 @@ def _name_styles(svg: str, short: str) -> str:
     return svg.replace("</style>", f"{rules}</style>", 1)
 
 
-def _to_jpeg(match: re.Match[str]) -> str:
+def _to_webp(match: re.Match[str]) -> str:
     from PIL import Image
 
-    image = Image.open(io.BytesIO(base64.b64decode(match.group(1))))
-    opaque = image.convert("RGBA").getextrema()[3] == (255, 255)
-    if not opaque or image.convert("RGB").getcolors(_PHOTOGRAPH_COLOURS) is not None:
-        return match.group()
+    image = Image.open(io.BytesIO(base64.b64decode(match.group(1)))).convert("RGBA")
     out = io.BytesIO()
-    image.convert("RGB").save(out, "JPEG", quality=88, subsampling=0, optimize=True)
-    shorter = f'href="data:image/jpeg;base64,{base64.b64encode(out.getvalue()).decode()}"'
+    image.save(out, "WEBP", lossless=image.getcolors(_MAP_COLOURS) is not None, quality=88, exact=False)
+    shorter = f'href="data:image/webp;base64,{base64.b64encode(out.getvalue()).decode()}"'
     return min(shorter, match.group(), key=len)

@@ -31,7 +31,8 @@ def write_finding(figure: Figure, text: str) -> None:
     if not text:
         return
     width = int(_CHARACTERS_PER_INCH * figure.get_figwidth())
-    whole = text.replace(" %", "\u00a0%")  # a line never begins with a percent sign
+    # No line begins with a percent sign or ends with an equals sign.
+    whole = text.replace(" %", "\u00a0%").replace(" = ", "\u00a0=\u00a0")
     figure.suptitle("\n".join(textwrap.wrap(whole, width)), x=0.01, ha="left", fontsize=10.5, fontweight="bold")
 
 

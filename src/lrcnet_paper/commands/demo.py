@@ -18,11 +18,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from pathlib import Path
 
+    from lrcnet.progress import status
     from lrcnet_paper.demo import draw_trajectories, format_table, run_demo
     from lrcnet_paper.training import RunSpec
 
     def announce(spec: RunSpec) -> None:
         print(f"training {spec.model} on {spec.variant}, {spec.iterations} iterations", flush=True)
+        status(f"training {spec.model} on {spec.variant}")
 
     runs = run_demo(arguments.out, seed=arguments.seed, iterations=arguments.iterations, on_start=announce)
     print("\n" + format_table(runs))

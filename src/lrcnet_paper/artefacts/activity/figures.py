@@ -103,7 +103,9 @@ def draw_roads(drives: Mapping[str, tuple[Mapping[str, Any], Provenance]], findi
                 panel, cell = grid[row, column], drive["cells"][role]
                 coloured = _draw_drive(panel, drive, cell)
                 name = role if role.startswith("cell") else f"{role}:\ncell {cell['number']}"
-                heading = f"{palette.model_label(model)}\n{format_seed_and_loss(provenance)}\n" if row == 0 else ""
+                # The loss on a line of its own, so that the headings of neighbours do not run into each other.
+                source = format_seed_and_loss(provenance).replace(", ", ",\n")
+                heading = f"{palette.model_label(model)}\n{source}\n" if row == 0 else ""
                 panel.set_title(minus_signs(f"{heading}{name}, r = {cell['r']:+.2f}"), fontsize=6.5)
                 panel.set(xlim=(left, right), ylim=(low, high))
                 panel.set_aspect("equal")

@@ -67,8 +67,10 @@ def draw_boxes(
         marks = [
             Line2D([], [], color=palette.INK, linewidth=1.6, label="median"),
             Line2D([], [], label="mean", linestyle="none", **_MEAN),
+            Patch(facecolor="none", edgecolor=palette.INK, label="box: quartiles"),
+            Line2D([], [], color=palette.INK, linewidth=1.0, marker="|", label="within 1.5 box lengths"),
         ]
-        figure.legend(handles=[*patches, *marks], loc="outside lower center", ncols=len(names) + len(marks))
+        figure.legend(handles=[*patches, *marks], loc="outside lower center", ncols=3)
         write_finding(figure, finding)
     return figure
 

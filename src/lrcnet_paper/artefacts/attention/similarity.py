@@ -8,12 +8,14 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from lrcnet.pages import palette
-from lrcnet.pages.content import Cell, Picture, Table
+from lrcnet.pages.content import Cell, Picture, Table, minus_signs
 from lrcnet_paper.artefacts import driving_runs as driving
 from lrcnet_paper.artefacts import lane_keeping
 from lrcnet_paper.artefacts.artefact import Claim, MeasuringArtefact, Rendered
-from lrcnet_paper.artefacts.attention.figures import draw_boxes, draw_grid, pack_map
+from lrcnet_paper.artefacts.attention.figures import draw_boxes, draw_grid, pack_map, unpack_map
 from lrcnet_paper.artefacts.attention.regions import measure_shares, region_claims, region_pictures, region_tables
 from lrcnet_paper.artefacts.driving_runs import POLICIES
 from lrcnet_paper.artefacts.policy_measurements import GATED, SEASONS, judge_order, measured_groups
@@ -225,9 +227,24 @@ def _grid(season: str, measurements: Mapping[str, Any]) -> Picture:
         draw_grid(
             example_frames(season).numpy(),
             {model: (m["maps"][season], m["source"]) for model, m in measurements.items()},
-            f"Attention to one frame in {season}, first seed",
+            _grid_finding(season, {model: m["maps"][season] for model, m in measurements.items()}),
         ),
         details=f"Weights: {format_provenances(m['source'] for m in measurements.values())}.",
+    )
+
+
+def _grid_finding(season: str, maps: Mapping[str, Mapping[str, str]]) -> str:
+    """Name the policies whose attention to this frame correlates most and least with that under the strongest noise."""
+    noisiest = f"{max(VARIANCES):g}"
+    kept = {
+        model: float(np.corrcoef(unpack_map(packed["0"]).ravel(), unpack_map(packed[noisiest]).ravel())[0, 1])
+        for model, packed in maps.items()
+    }
+    first, last = max(kept, key=lambda m: kept[m]), min(kept, key=lambda m: kept[m])
+    return minus_signs(
+        f"One frame in {season}, first seed: noise of variance {noisiest} changes the attention of "
+        f"{palette.model_label(first)} least (r = {kept[first]:.2f}), of {palette.model_label(last)} most "
+        f"(r = {kept[last]:.2f})"
     )
 
 

@@ -57,6 +57,10 @@ def describe_gains(curves: ShareScores) -> str:
     return f"Knowing the gaps gains at least {GAIN:g} points once {first} % of the readings are dropped ({listed})."
 
 
+CHANCE = 25
+"""Accuracy of guessing one of four classes, %."""
+
+
 def draw_shares(curves: ShareScores) -> Picture:
     """Draw one panel per model: accuracy with the gaps (solid) and without (dashed)."""
     finding = describe_gains(curves)
@@ -65,7 +69,7 @@ def draw_shares(curves: ShareScores) -> Picture:
     return Picture(
         "dropped-readings",
         "Test accuracy on generated oscillations over the share of readings that are dropped, at equal numbers of "
-        f"parameters; {', '.join(budgets)} budget, {' to '.join(map(str, seeds))} seeds. Chance is 25 %.",
+        f"parameters; {', '.join(budgets)} budget, {' to '.join(map(str, seeds))} seeds. Chance is {CHANCE} %.",
         f"A small plot for each model with two lines, one with and one without knowledge of the gaps. {finding}",
         _draw(curves, finding),
     )
@@ -73,6 +77,7 @@ def draw_shares(curves: ShareScores) -> Picture:
 
 def _draw(curves: ShareScores, finding: str) -> Any:
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
     models = [model for model in HEADLINE if any((model, known) in curves for known in (True, False))]
     with palette.figure_style():
@@ -93,14 +98,18 @@ def _draw(curves: ShareScores, finding: str) -> Any:
                     linestyle=dashes,
                     marker=marker,
                     markersize=3.5,
-                    label="gaps known" if known else "gaps unknown",
                 )
+            axes.axhline(CHANCE, color=palette.INK, linewidth=0.9, linestyle=":")
             axes.set(title=style.label, xlabel="readings dropped (%)", ylim=(20, 102))
         for axes in list(panels)[len(models) :]:
             axes.set_visible(False)
         figure.supylabel("test accuracy (%)", fontsize=9)
-        panels_with_lines = figure.axes[0]
-        handles, labels = panels_with_lines.get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=2)
+        marks = [
+            Line2D([], [], color=palette.INK, marker="o", markersize=3.5, label="gaps known, in the model's colour"),
+            Line2D([], [], color=palette.GREY, linestyle=(0, (2, 2)), marker="s", markersize=3.5, label="gaps unknown"),
+            Line2D([], [], color=palette.GREY, linestyle="none", marker="|", markersize=9, label="standard deviation"),
+            Line2D([], [], color=palette.INK, linewidth=0.9, linestyle=":", label="chance"),
+        ]
+        figure.legend(handles=marks, loc="outside lower center", ncols=2)
         write_finding(figure, finding)
     return figure

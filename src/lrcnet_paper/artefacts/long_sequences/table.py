@@ -107,9 +107,10 @@ def _picture(by_set: Mapping[str, Sequence[Score]]) -> Picture:
 
 def _draw(by_set: Mapping[str, Sequence[Score]], finding: str) -> Any:
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
     with palette.figure_style():
-        figure = Figure(figsize=(7.2, 3.4), layout="constrained")
+        figure = Figure(figsize=(7.2, 3.7), layout="constrained")
         panels = figure.subplots(1, len(by_set), squeeze=False)[0]
         for axes, (name, own) in zip(panels, by_set.items(), strict=True):
             points = [(one.label, one.value, palette.model_style(one.spec.model).colour, True) for one in own]
@@ -122,6 +123,11 @@ def _draw(by_set: Mapping[str, Sequence[Score]], finding: str) -> Any:
             axes.set_yticks(range(len(names)), names, fontsize=8)
             axes.set(title=SETS[name], xlabel="test accuracy (%)")
             axes.invert_yaxis()
+        marks = [
+            Line2D([], [], color=palette.INK, marker="o", label="ours ± standard deviation over splits"),
+            Line2D([], [], color=palette.GREY, marker="o", markerfacecolor=palette.PAPER, label="published"),
+        ]
+        figure.legend(handles=marks, loc="outside lower center", ncols=2)
         write_finding(figure, finding)
     return figure
 
