@@ -1,4 +1,4 @@
-"""Make the live pages of the documentation site: the report, two drives, and a look into a network.
+"""Make the live pages of the documentation site: the report, two drives, a fit, and a look into its network.
 
     python tools/live_pages.py docs/live
 
@@ -9,6 +9,7 @@ are those in examples/policies, and the sensor network is fitted to generated re
 from __future__ import annotations
 
 import csv
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -48,6 +49,7 @@ def make_pages(folder: Path) -> None:
         write_readings(readings)
         columns = ["--id", "sensor", "--time", "minutes", "--target", "label"]
         _run("fit", str(readings), *columns, "--epochs", "40", "--units", "16", "--out", str(model))
+        shutil.copy(model / "report.html", folder / "fit.html")
         _run("explain", str(model), "--html", str(folder / "explain.html"))
 
 

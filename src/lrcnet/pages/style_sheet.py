@@ -55,13 +55,12 @@ tbody th+th{margin-top:-.2rem}
 td::before{content:attr(data-label);display:block;color:var(--soft);font-size:.8em}
 td.number{text-align:left;white-space:normal}
 td.empty{display:none}
-figure svg{min-width:30rem}
 figure.wide svg{min-width:44rem}
 figure.stacked>svg.panel{min-width:0;margin:.75rem auto}
 figure.stacked>svg:not(.panel){position:absolute;width:0;height:0;min-width:0;overflow:hidden}
 }
 @media print{
-@page{size:A4 landscape;margin:13mm}
+@page{size:A4 portrait;margin:12mm;@bottom-right{content:counter(page) " / " counter(pages);font:8pt sans-serif}}
 :root{color-scheme:light}
 html{font-size:9.5pt}
 body{font-size:1rem;line-height:1.4}
@@ -74,7 +73,7 @@ th,td{padding:.15rem .35rem .15rem 0}
 caption,thead{break-after:avoid}
 tr,figure{break-inside:avoid}
 thead{display:table-header-group}
-figure svg{max-height:158mm;max-width:210mm !important;width:auto}
+figure svg{max-height:100mm;max-width:100% !important;width:auto}
 pre{white-space:pre-wrap;overflow-wrap:anywhere}
 a{color:inherit;text-decoration:none}
 }

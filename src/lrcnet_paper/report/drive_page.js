@@ -310,23 +310,26 @@ document.addEventListener("keydown", (event) => {
   action();
 });
 
-// A printed page shows some moments of the drive side by side.
+// A printed page shows eight moments side by side, of two policies four each.
 function drawFilm() {
-  const film = document.querySelector(".film"), drive = drives[0], moments = Math.min(8, drive.frames);
-  sheets.wait(drive.sheets).then(() => {
-    if (drive !== drives[0]) return;
-    film.replaceChildren();
-    for (let k = 0; k < moments; k++) {
-      const number = moments > 1 ? Math.round((k * (drive.frames - 1)) / (moments - 1)) : 0;
-      const figure = document.createElement("figure"), canvas = document.createElement("canvas");
-      const caption = document.createElement("figcaption");
-      canvas.width = data.camera.columns;
-      canvas.height = data.camera.rows;
-      sheets.draw(drive.sheets, number, canvas.width, canvas.height, canvas.getContext("2d"));
-      caption.textContent = `${(number * drive.interval * data.step).toFixed(1)} s`;
-      figure.append(canvas, caption);
-      film.append(figure);
-    }
+  const film = document.querySelector(".film"), chosen = drives;
+  Promise.all(chosen.map((drive) => sheets.wait(drive.sheets))).then(() => {
+    if (chosen !== drives) return;
+    film.replaceChildren(...chosen.flatMap((drive, policy) => {
+      const moments = Math.min(8 / chosen.length, drive.frames), name = data.policies[policy].label;
+      return Array.from({ length: moments }, (_, k) => {
+        const number = moments > 1 ? Math.round((k * (drive.frames - 1)) / (moments - 1)) : 0;
+        const figure = document.createElement("figure"), canvas = document.createElement("canvas");
+        const caption = document.createElement("figcaption");
+        canvas.width = data.camera.columns;
+        canvas.height = data.camera.rows;
+        sheets.draw(drive.sheets, number, canvas.width, canvas.height, canvas.getContext("2d"));
+        const time = `${(number * drive.interval * data.step).toFixed(1)} s`;
+        caption.textContent = chosen.length > 1 ? `${name}, ${time}` : time;
+        figure.append(canvas, caption);
+        return figure;
+      });
+    }));
   });
 }
 

@@ -396,3 +396,12 @@ def test_curves_are_visible_without_scripts(open_drive, page, browser):
     assert tab.locator("#steering .curve").count() == 2
     assert "need JavaScript" in tab.inner_text("main")
     context.close()
+
+
+def test_a_print_has_moments_of_both_policies(open_pair):
+    tab = open_pair(703)
+    tab.emulate_media(media="print")
+    names = [caption.rpartition(",")[0] for caption in tab.locator(".film figcaption").all_inner_texts()]
+    assert len(names) == 8
+    assert len(set(names)) == 2
+    assert names == sorted(names, key=names.index), "one policy after the other"
