@@ -164,6 +164,7 @@ function showNeuron(neuron) {
   });
   charts.neuron.set("state", scaled);
   charts.neuron.set("steered", drive.action);
+  figure.style.setProperty("--steered", `var(--policy-${policy})`);
   const turns = r >= data.clear ? "turns left" : r <= -data.clear ? "turns right" : "turns to neither side";
   find("neuron-name").textContent = `Neuron ${k + 1} of ${label}`;
   find("neuron-facts").textContent = `r = ${signed(r, 2)} with the steering: ${turns}; ` +

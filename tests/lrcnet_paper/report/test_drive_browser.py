@@ -405,3 +405,20 @@ def test_a_print_has_moments_of_both_policies(open_pair):
     assert len(names) == 8
     assert len(set(names)) == 2
     assert names == sorted(names, key=names.index), "one policy after the other"
+
+
+def test_the_page_fills_the_screen_on_demand(open_drive):
+    tab = open_drive(1280)
+    tab.get_by_role("button", name="Full screen").click()
+    tab.wait_for_function("document.fullscreenElement !== null")
+
+
+def test_the_steering_beside_a_neuron_has_the_colour_of_its_policy(open_pair):
+    tab = open_pair(1280)
+    for policy in (0, 1):
+        tab.locator(f"#activity-{policy}").hover(position={"x": 40, "y": 4})
+        colours = [
+            tab.evaluate(f"getComputedStyle(document.querySelector('{curve}')).stroke")
+            for curve in ("#neuron .curve.steered", f"#steering .curve.policy-{policy}")
+        ]
+        assert colours[0] == colours[1]
