@@ -13,7 +13,7 @@ import zlib
 
 # What a page rearranges on a phone: the panels, legends and titles directly inside the figure.
 _PART = re.compile(r"(?:axes|legend|text)_\d+")
-_GROUP = re.compile(r'<g(?: id="([^"]+)")?([^>]*)>\n?|</g>\n?')
+_GROUP = re.compile(r'<g(?: id="([^"]+)")?((?:\s[^>]*?)?)(/?)>\n?|</g>\n?')
 _MAP_COLOURS = 256
 """A picture of more colours than a colour map has is a photograph or a line with soft edges; its pixels may differ."""
 
@@ -30,7 +30,7 @@ def compact(svg: str, prefix: str) -> str:
     short = f"i{zlib.crc32(prefix.encode()):x}"
     svg = _number_ids(svg, prefix, short)
     svg = re.sub(r' transform="rotate\(-?0 [^)]*\)"', "", svg)
-    svg = re.sub(r'\s(?:xmlns:xlink|version)="[^"]*"', "", svg)
+    svg = re.sub(r'\s(?:xmlns:xlink|version)="[^"]*"', "", svg).replace(" xlink:href=", " href=")
     svg = re.sub(r"\s*\n\s*\"", '"', svg)
     svg = re.sub(r'href="data:image/png;base64,([^"]+)"', _to_webp, svg)
     return _name_styles(svg, short)
@@ -44,6 +44,8 @@ def _simplify_groups(svg: str, prefix: str) -> str:
         if match.group().startswith("</"):
             return match.group() if kept.pop() else ""
         name, attributes = match.group(1) or "", match.group(2)
+        if match.group(3):  # an empty group draws nothing
+            return ""
         # The drawing is the outermost group; its parts are one level below.
         part = len(kept) == 1 and _PART.fullmatch(name) is not None
         kept.append(not kept or part or bool(attributes.strip()))
