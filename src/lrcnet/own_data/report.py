@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from lrcnet.data import Floats
 from lrcnet.own_data.examples import example_inputs
 from lrcnet.own_data.fit import Fit, comparison, describe, verdict
 from lrcnet.own_data.inside import time_constants
@@ -164,19 +165,27 @@ def _residuals(result: Fit) -> Picture:
         figure = Figure(figsize=(7, 3.2), layout="constrained")
         left, right = figure.subplots(1, 2)
         left.plot(truth[thin], predicted[thin], ".", color=palette.BLUE, alpha=0.5, markersize=4)
-        ends = [truth.min(), truth.max()]
+        ends = _central(np.concatenate([truth, predicted]))
         left.plot(ends, ends, ":", color=palette.GREY, label="prediction = truth")
         left.legend(loc="best", fontsize=8)
-        left.set(xlabel=f"truth{unit}", ylabel=f"prediction{unit}")
-        right.hist(predicted - truth, bins=40, color=palette.VERMILION)
-        right.set(xlabel=f"prediction − truth{unit}", ylabel="test examples")
+        left.set(xlabel=f"truth{unit}", ylabel=f"prediction{unit}", xlim=ends, ylim=ends)
+        right.hist(predicted - truth, bins=40, range=_central(predicted - truth), color=palette.VERMILION)
+        right.set(xlabel=f"prediction \N{MINUS SIGN} truth{unit}", ylabel="test examples")
         write_finding(figure, f"Half of the errors are below {np.median(np.abs(predicted - truth)):.3g}{unit}")
     return Picture(
         "residuals",
-        "Predictions beside the truth, and the distribution of the errors.",
+        "Predictions beside the truth, and the distribution of the errors; the axes show the central 99 %, so that "
+        "a few odd values do not hide the others.",
         "A scatter plot of predictions over truth with the diagonal, and a histogram of the errors.",
         figure,
     )
+
+
+def _central(values: Floats) -> tuple[float, float]:
+    """Return the ends of an axis for the central 99 % of some values, with a margin."""
+    low, high = np.quantile(values, [0.005, 0.995])
+    margin = 0.05 * (high - low) or 1.0
+    return float(low - margin), float(high + margin)
 
 
 def _weights(result: Fit) -> Table:
@@ -184,7 +193,7 @@ def _weights(result: Fit) -> Table:
     rows = sorted(result.weights.items(), key=lambda row: -row[1])
     return Table(
         "channels",
-        f"Loss of {name} if a channel's values are mixed up",
+        f"How much worse the {name} becomes if a channel's values are mixed up",
         ("channel", f"worse by ({name})"),
         [(channel, weight) for channel, weight in rows],
         "Measured on the test data by putting the channel's values in random order. Near 0: the network does not need "

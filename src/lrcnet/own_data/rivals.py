@@ -43,13 +43,19 @@ def boost(schema: Schema, split: Split, seed: int) -> Predictions:
     y, truth = (np.concatenate(r.targets) if schema.per_reading else r.targets for r in (training, test))
     rows = rng.permutation(len(x))[:MOST_ROWS]
     if schema.task == "regression":
-        tree = HistGradientBoostingRegressor(random_state=seed).fit(x[rows], y[rows])
+        tree = HistGradientBoostingRegressor(random_state=seed, min_samples_leaf=_leaf(rows)).fit(x[rows], y[rows])
         return Predictions(truth, tree.predict(x_test))
     weights = "balanced" if schema.balanced else None
-    model = HistGradientBoostingClassifier(random_state=seed, class_weight=weights).fit(x[rows], y[rows])
+    model = HistGradientBoostingClassifier(random_state=seed, class_weight=weights, min_samples_leaf=_leaf(rows))
+    model.fit(x[rows], y[rows])
     shares = np.zeros((len(x_test), len(schema.classes)))
     shares[:, np.searchsorted(schema.classes, model.classes_)] = model.predict_proba(x_test)
     return Predictions(np.searchsorted(schema.classes, truth), shares)
+
+
+def _leaf(rows: Array) -> int:
+    """Return the least number of rows in a leaf: scikit-learn's 20 leave a tree of few rows no split at all."""
+    return int(np.clip(len(rows) // 20, 2, 20))
 
 
 def guess(schema: Schema, split: Split) -> tuple[str, Predictions]:
@@ -109,7 +115,7 @@ def _boost_forecasts(split: Split, seed: int, rng: np.random.Generator) -> Predi
     for channel in range(y.shape[1]):
         known = rng.permutation(np.flatnonzero(~np.isnan(y[:, channel])))[:MOST_ROWS]
         if len(known):
-            model = HistGradientBoostingRegressor(random_state=seed)
+            model = HistGradientBoostingRegressor(random_state=seed, min_samples_leaf=_leaf(known))
             model.fit(x[known], (y - last)[known, channel])
             predicted[:, channel] += model.predict(x_test)
     return Predictions(forecast_truth(split), predicted)
