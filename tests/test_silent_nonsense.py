@@ -155,3 +155,13 @@ def test_a_circuit_of_lists_keeps_its_digits() -> None:
     layer = lrcnet.LRCU(2, 1, dtype=torch.float64)
     layer.load_circuit({**layer.circuit(), "e_l": [0.1]})
     assert layer.circuit()["e_l"].item() == pytest.approx(0.1, abs=1e-15)
+
+
+def test_numbers_that_float32_does_not_have_are_named() -> None:
+    series = np.zeros((4, 3, 2))
+    series[1, 2, 0] = -1e300
+    with pytest.raises(ValueError, match=r"series 1 has -1e\+300, which .* at reading 2 of channel 0"):
+        LiquidClassifier(epochs=1, progress=False).fit(series, np.array(["a", "b", "a", "b"]))
+    table = {"who": np.zeros(2), "at": np.arange(2.0), "v": np.array([0.0, 1e300])}
+    with pytest.raises(ValueError, match=r"column 'v' must hold finite numbers, at most 3\.4e38 .* row 2 is 1e\+300"):
+        from_long(table, "who", "at", ["v"])

@@ -143,11 +143,17 @@ def real_numbers(given: Any) -> Floats:
     return np.asarray(array, dtype=np.float64)
 
 
+def is_beyond_float32(numbers: Floats) -> Array:
+    """Return which numbers are infinite, or would be in float32, in which networks compute."""
+    beyond: Array = np.abs(numbers) > np.finfo(np.float32).max
+    return beyond
+
+
 def read_numbers(frame: Any, name: str) -> Floats:
     """Return a column of numbers in float64, NaN where a value is missing.
 
     Raises:
-        ValueError: for text or an infinite value; the message names its row.
+        ValueError: for text, or a value that is infinite in float32; the message names its row.
     """
     column = column_of(frame, name)
     try:
@@ -156,10 +162,13 @@ def read_numbers(frame: Any, name: str) -> Floats:
         if column.dtype.kind == "c":
             raise
         numbers = np.array([_as_number(value, name, row) for row, value in enumerate(column, 1)])
-    infinite = np.flatnonzero(np.isinf(numbers))
-    if len(infinite):
-        row = int(infinite[0])
-        raise ValueError(f"column {name!r} must hold finite numbers, but row {row + 1} is {numbers[row]}; replace it")
+    beyond = np.flatnonzero(is_beyond_float32(numbers))
+    if len(beyond):
+        row = int(beyond[0])
+        limit = "" if np.isinf(numbers[row]) else ", at most 3.4e38 as float32 has them"
+        raise ValueError(
+            f"column {name!r} must hold finite numbers{limit}, but row {row + 1} is {numbers[row]}; replace it"
+        )
     return numbers
 
 

@@ -18,6 +18,7 @@ from lrcnet.data import (
     column_of,
     group_rows,
     increasing,
+    is_beyond_float32,
     read_numbers,
     read_times,
     real_numbers,
@@ -147,11 +148,14 @@ def _values(one: Any, place: int) -> Floats:
             f"a series must be an array (time, channels) with at least one reading, but series {place} has shape "
             f"{np.shape(one)}; reshape or leave it out"
         )
-    if np.isinf(values).any():
-        t, channel = (int(axis[0]) for axis in np.nonzero(np.isinf(values)))
+    beyond = is_beyond_float32(values)
+    if beyond.any():
+        t, channel = (int(axis[0]) for axis in np.nonzero(beyond))
+        value = values[t, channel]
+        kind = "an infinite value" if np.isinf(value) else f"{value:g}, which float32 does not have,"
         raise ValueError(
-            f"series must be finite, or NaN where a value is missing, but series {place} has an infinite value at "
-            f"reading {t} of channel {channel}; replace it"
+            f"series must be finite, or NaN where a value is missing, but series {place} has {kind} at reading {t} of "
+            f"channel {channel}; replace it"
         )
     return values
 
