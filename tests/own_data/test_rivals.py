@@ -4,7 +4,7 @@ import numpy as np
 
 from lrcnet.estimators.series import Series
 from lrcnet.own_data.encoding import Readings
-from lrcnet.own_data.rivals import boost, units_of_equal_lstm
+from lrcnet.own_data.rivals import boost, guess, units_of_equal_lstm
 from lrcnet.own_data.schema import Schema
 from lrcnet.own_data.split import split
 
@@ -18,6 +18,15 @@ def test_gradient_boosting_learns_from_few_series() -> None:
     parts = split(Readings(Series(values, None), [str(i) for i in range(30)], None, targets), CLASSES, seed=0)
     result = boost(CLASSES, parts, seed=0)
     assert (result.predicted.argmax(1) == result.truth).all()
+
+
+def test_a_channel_that_a_series_never_measures_is_no_problem() -> None:
+    values = [np.stack([np.arange(20.0), np.full(20, np.nan)], -1), np.random.default_rng(0).normal(size=(20, 2))]
+    schema = Schema("long", "forecast", False, "id", None, None, False, ["x", "y"])
+    parts = split(Readings(Series(values, None), ["0", "1"], None, None), schema, seed=0)
+    for result in (boost(schema, parts, seed=0), guess(schema, parts)[1]):
+        assert np.isfinite(result.predicted).all()
+        assert np.isnan(result.truth).any()
 
 
 def test_an_lstm_of_equal_size_has_nearly_as_many_parameters() -> None:

@@ -243,11 +243,13 @@ def verdict(result: Fit) -> str:
 
 
 def _ranks_well(result: Fit) -> bool:
-    """Return whether probabilities of two classes, one per series, rank them better than chance would."""
+    """Return whether one of two classes is rare, and the probabilities rank the series better than chance would."""
     area = result.candidates[0].measures.get("ROC AUC")
     if area is None or result.schema.per_reading or result.schema.balanced:
         return False
     first, second = np.bincount(result.predictions.truth, minlength=2)
+    if 3 * min(first, second) > first + second:
+        return False
     # The standard error of the area (Mann and Whitney) if the ranks were random.
     return bool(area - 0.5 > 2 * np.sqrt((first + second + 1) / (12 * first * second)))
 

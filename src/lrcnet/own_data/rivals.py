@@ -63,7 +63,7 @@ def guess(schema: Schema, split: Split) -> tuple[str, Predictions]:
     if schema.task == "forecast":
         truth, parts = forecast_truth(split), []
         for one, start in zip(split.test.series.values, split.starts or [], strict=True):
-            parts.append(fill_missing(one, np.nanmean(one, 0))[0][start - 1 : -1])
+            parts.append(fill_missing(one, _mean(one))[0][start - 1 : -1])
         return "the last reading again", Predictions(truth, np.concatenate(parts))
     known, truth = (
         np.concatenate(r.targets) if schema.per_reading else r.targets for r in (split.training, split.test)
@@ -86,7 +86,7 @@ def _summaries(series: Series) -> Array:
     rows = []
     gaps = series.gaps()
     for i, one in enumerate(series.values):
-        filled, measured = fill_missing(one, np.where(np.isnan(one).all(0), 0.0, _mean(one)))
+        filled, measured = fill_missing(one, _mean(one))
         steps = np.arange(len(one)) - (len(one) - 1) / 2
         slope = steps @ filled / max(float(steps @ steps), 1.0)
         parts = [_mean(filled), filled.std(0), filled.min(0), filled.max(0), filled[0], filled[-1], slope]
@@ -100,7 +100,7 @@ def _features_per_reading(series: Series) -> Array:
     rows = []
     gaps = series.gaps()
     for i, one in enumerate(series.values):
-        filled, measured = fill_missing(one, np.where(np.isnan(one).all(0), 0.0, _mean(one)))
+        filled, measured = fill_missing(one, _mean(one))
         before = np.concatenate([filled[:1], filled[:-1]])
         numbers = np.arange(1, len(one) + 1)[:, None]
         gap = np.zeros((len(one), 1)) if gaps is None else gaps[i][:, None]
@@ -126,7 +126,7 @@ def _lags(series: Series, starts: list[int]) -> tuple[Array, Array, Array]:
     features, targets, last = [], [], []
     gaps = series.gaps()
     for i, (one, start) in enumerate(zip(series.values, starts, strict=True)):
-        filled, _ = fill_missing(one, np.where(np.isnan(one).all(0), 0.0, _mean(one)))
+        filled, _ = fill_missing(one, _mean(one))
         padded = np.concatenate([np.repeat(filled[:1], LAGS, 0), filled])
         columns = [padded[LAGS - lag : LAGS - lag + len(one)] for lag in range(1, LAGS + 1)]
         columns.append(np.zeros((len(one), 1)) if gaps is None else gaps[i][:, None])
@@ -137,6 +137,7 @@ def _lags(series: Series, starts: list[int]) -> tuple[Array, Array, Array]:
 
 
 def _mean(values: Floats) -> Floats:
+    """Return the mean of each channel's known values; 0 without any."""
     known = ~np.isnan(values)
     mean: Floats = np.where(known, values, 0).sum(0) / np.maximum(known.sum(0), 1)
     return mean
