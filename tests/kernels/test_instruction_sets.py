@@ -7,6 +7,7 @@ import pytest
 
 import lrcnet
 from lrcnet import kernels
+from lrcnet.benchmarks.kernels import LANES, MULTIPLY_ADDS
 from tests.kernels.conftest import run_program
 
 PROGRAM = """
@@ -35,6 +36,13 @@ def test_every_instruction_set_is_right(name: str) -> None:
     done = run_program(PROGRAM, LRCNET_ISA=name, OMP_NUM_THREADS="1")
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == name
+
+
+def test_the_benchmark_knows_the_arithmetic_of_every_wide_instruction_set() -> None:
+    built = kernels.info().get("built", ["baseline"])
+    # The baseline may have no fused multiply-adds, in which the bound is counted.
+    assert set(built) - {"baseline"} <= set(MULTIPLY_ADDS)
+    assert set(MULTIPLY_ADDS) == set(LANES)
 
 
 def test_an_unknown_instruction_set_lists_the_known_ones() -> None:

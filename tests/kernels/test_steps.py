@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 import torch
 from torch import nn
+from torch.nn.utils import parametrize
 
 import lrcnet
 from lrcnet.kernels import Network, unavailable
@@ -83,7 +84,16 @@ def _change_solver(layer: nn.Module) -> None:
     layer.cells[0].set_solver("exponential", 3, "error")
 
 
-@pytest.mark.parametrize("change", [_replace, _assign, _load, _write, _drop_bias, _change_solver])
+class _Double(nn.Module):
+    def forward(self, value: torch.Tensor) -> torch.Tensor:
+        return 2 * value
+
+
+def _parametrise(layer: nn.Module) -> None:
+    parametrize.register_parametrization(layer.cells[0], "k", _Double())
+
+
+@pytest.mark.parametrize("change", [_replace, _assign, _load, _write, _drop_bias, _change_solver, _parametrise])
 def test_a_step_sees_every_change_of_the_network(change: Callable[[nn.Module], None]) -> None:
     torch.manual_seed(0)
     layer, x = lrcnet.LRC(3, 5), torch.rand(2, 3)
@@ -114,6 +124,15 @@ def test_another_dtype_is_stepped_in_that_dtype() -> None:
         double, _ = layer.double().step(x.double())
     assert double.dtype is torch.float64
     torch.testing.assert_close(single.double(), double, rtol=1e-5, atol=1e-6)
+
+
+def test_a_remembered_backend_is_not_used_inside_a_transform() -> None:
+    torch.manual_seed(0)
+    layer, x = lrcnet.LRCU(3, 5), torch.rand(4, 3)
+    with torch.no_grad():
+        expected, _ = layer.step(x)
+        answer = torch.func.vmap(lambda reading: layer.step(reading)[0])(x)
+    torch.testing.assert_close(answer, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_copies_and_files_leave_the_memory_of_checks_out() -> None:

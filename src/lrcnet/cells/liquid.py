@@ -290,7 +290,8 @@ class LiquidCell(LiquidParameters, ODECell):
             memory = own["_checked"] = {"settings": settings, "switches": self.switches(for_kernel=True)}
         switches = memory["switches"]
         # Stored letters are the same tensors at every step.
-        return Network(self.values_for_kernel(switches.scaled), switches, memory if switches.scaled else None)
+        network = (self.values_for_kernel(switches.scaled), switches, memory if switches.scaled else None)
+        return tuple.__new__(Network, network)  # Network's own constructor would be seen in a single step.
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the memory of `stream_network` out of copies and files: it is about these tensors alone."""
