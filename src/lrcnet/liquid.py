@@ -293,11 +293,8 @@ class LiquidParameters(Constrained):
     def kernel_scales(self) -> bool:
         """Return whether a backend can multiply by the units: it does so before it clamps."""
         own = self.__dict__  # By attributes, nn.Module's look-up would be seen in a single step.
-        return (
-            own["parametrisation"] == "scaled"
-            and own["constraint"] == "clamp"
-            and "parametrizations" not in own["_modules"]
-        )
+        plain = "parametrizations" not in own["_modules"]
+        return plain and own["parametrisation"] == "scaled" and own["constraint"] == "clamp"
 
     def values_for_kernel(self, scaled: bool) -> Circuit:
         """Return the circuit as a backend takes it: unclamped if a clamp is the constraint, which a backend applies.
@@ -314,8 +311,7 @@ class LiquidParameters(Constrained):
         mask = self._buffers["mask"]
         if scaled or self.parametrisation == "ab":
             try:
-                if not compiling():
-                    # Without Circuit's own constructor, which would be seen in a single step.
+                if not compiling():  # Circuit's own constructor would be seen in a single step.
                     return tuple.__new__(Circuit, (*_all_letters(stored), mask))
                 letters = [stored[name] for name in LETTERS]
             except KeyError:  # A parameter was replaced by a tensor, as pruning and MAML do.
