@@ -53,3 +53,5 @@ def test_the_load_test_prints_two_rates() -> None:
     command = [sys.executable, str(SERVER / "load_test.py"), "--seconds", "1", "--sensors", "2"]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert len(re.findall(r"\d+ readings per second of one core", printed)) == 2
+    printed = subprocess.run([*command, "--calls"], capture_output=True, text=True, check=True).stdout
+    assert len(re.findall(r"\d+\.\d µs per call", printed)) == 2

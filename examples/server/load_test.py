@@ -2,6 +2,7 @@
 
     pip install "lrcnet[onnx]" fastapi uvicorn websockets
     python load_test.py --sensors 8 --seconds 5
+    python load_test.py --calls        # the calls alone, without a server
 
 Server and sensors are two processes. Each sensor sends its next reading when the last one is answered, so that the rate
 includes JSON, the websocket and the event loop. The second number counts the processor time of the server alone, so
@@ -13,14 +14,17 @@ import asyncio
 import json
 import os
 import socket
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import torch
 import websockets
+from server import OnnxStream
 
 import lrcnet
 from lrcnet.export import export_onnx
@@ -77,16 +81,34 @@ def measure(arguments: list[str], sensors: int, seconds: float) -> tuple[float, 
         server.wait()
 
 
+def measure_calls(streams: dict[str, Any], rounds: int = 40, calls: int = 500) -> None:
+    """Print the processor time of one call of each stream, in this process; the streams take turns."""
+    times: dict[str, list[float]] = {name: [] for name in streams}
+    for turn in range(rounds):
+        for name, stream in streams.items():
+            start = time.process_time()
+            for call in range(calls):
+                stream([0.1] * CHANNELS, 0.5 * (turn * calls + call), "sensor").tolist()
+            times[name].append((time.process_time() - start) / calls * 1e6)
+    for name, values in times.items():
+        print(f"{name:<22} {statistics.median(values):8.1f} µs per call", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Readings per second on loopback.")
     parser.add_argument("--sensors", type=int, default=8, help="number of websockets")
     parser.add_argument("--seconds", type=float, default=5.0, help="duration of each measurement")
+    parser.add_argument("--calls", action="store_true", help="measure calls in this process instead of a server")
     given = parser.parse_args()
     torch.manual_seed(0)
     with tempfile.TemporaryDirectory() as folder:
         model = lrcnet.Classifier(lrcnet.LRCU(CHANNELS, UNITS, batch_first=True, time_feature=True), UNITS, 3)
         model.save(folder)
         file = str(export_onnx(model, Path(folder) / "net.onnx", streaming=True))
+        if given.calls:
+            torch.set_num_threads(1)
+            measure_calls({"torch, lrcnet.Stream": lrcnet.Stream(model), "onnxruntime": OnnxStream(file, "seconds")})
+            return
         for name, arguments in (("torch, lrcnet.Stream", [folder]), ("onnxruntime", [file, "--onnx"])):
             rate, per_core = measure(arguments, given.sensors, given.seconds)
             print(f"{name:<22} {rate:8.0f} readings/s {per_core:8.0f} readings per second of one core", flush=True)
