@@ -67,7 +67,8 @@ class Problem(NamedTuple):
     def unpack(cls, flat: Sequence[Any], mask: Tensor | None) -> "Problem":
         """Read a problem from the operators' flat arguments and the mask: the inverse of `pack`."""
         x, h0, dt = flat[:3]
-        circuit, dt_value = Circuit(*flat[3:_TENSORS], mask=mask), flat[_TENSORS]
+        letters = dict(zip(STEP_LETTERS, flat[3:_TENSORS], strict=True))
+        circuit, dt_value = Circuit(**letters, mask=mask), flat[_TENSORS]
         return cls(x, h0, dt, circuit, dt_value, Switches(*flat[_TENSORS + 1 :]))
 
     @property
