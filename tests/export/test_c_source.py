@@ -224,6 +224,9 @@ def test_networks_without_a_step_of_fixed_cost_are_refused(tmp_path: Path) -> No
         generate_c(lrcnet.LRCU(3, 4), "my net")
     with pytest.raises(ValueError, match=r"must end in \.c"):
         export_c(lrcnet.LRCU(3, 4), tmp_path / "net.cpp")
+    for name in ('a".c', "a\nb.c", "a\\.c"):
+        with pytest.raises(ValueError, match="no quotes or backslashes"):
+            export_c(lrcnet.LRCU(3, 4), tmp_path / name)
     with pytest.raises(ValueError, match="arithmetic must be one of"):
         generate_c(lrcnet.LRCU(3, 4), arithmetic="int8")
     huge = lrcnet.GRU(3, 4)

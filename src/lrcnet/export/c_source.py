@@ -98,6 +98,9 @@ def export_c(
     target = Path(path)
     if target.suffix != ".c":
         raise ValueError(f"the path of C source must end in .c, but is {target}; the header is written beside it")
+    if re.search(r'["\\\x00-\x1f]', target.stem):
+        # The source includes its header by this name.
+        raise ValueError(f"a file of C source must have no quotes or backslashes in its name, but is {target.name!r}")
     name = re.sub(r"\W", "_", target.stem)
     code = generate_c(model, name, arithmetic=arithmetic, own_exp=own_exp, timed=timed, names=names)
     target.parent.mkdir(parents=True, exist_ok=True)
