@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import torch
 from torch import nn
 
 import lrcnet
+from lrcnet.estimators import LiquidClassifier
 from lrcnet.interpret import page, trace
 from lrcnet.interpret.inside import Example, answers, class_probabilities, order_by_similarity, score
 from lrcnet.models import Classifier, Tagger
@@ -224,3 +226,21 @@ def test_a_classifier_of_whole_sequences_takes_gaps(tmp_path):
     x, dt = torch.randn(3, 11, 3), torch.rand(3, 11)
     part = read_data(page(model, x, dt, torch.tensor([0, 1, 2]), path=tmp_path / "a.html"))["models"][0]["sequences"][1]
     np.testing.assert_allclose(part["answers"]["values"][-1], model(x, dt=dt).softmax(-1)[1].detach(), atol=1e-4)
+
+
+def test_names_labels_and_readings_must_fit_the_model(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model, x = lrcnet.models.Classifier(lrcnet.LRCU(3, 4, batch_first=True), 4, 2), torch.randn(2, 5, 3)
+    for given, sentence in (
+        ({"labels": [0, 2]}, "fit the model's 2 classes"),
+        ({"classes": ["a"]}, "fit the model's 2 classes"),
+        ({"labels": [0, 0.7]}, "no whole number"),
+        ({"channels": ["a"]}, "name each of the 3 channels, but has 1"),
+        ({"x": x.clone().fill_(torch.nan)}, "x must be finite"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            page(model, **{"x": x, **given}, path=tmp_path / "page.html")
+    series = np.random.default_rng(0).normal(size=(6, 5, 2))
+    fitted = LiquidClassifier(units=4, epochs=1, progress=False).fit(series, np.array(["b", "d"] * 3))
+    with pytest.raises(ValueError, match="labels must be classes of the model"):
+        page(fitted, series, labels=np.array(["b", "c"] * 3), path=tmp_path / "page.html")

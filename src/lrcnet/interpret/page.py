@@ -98,6 +98,9 @@ def page(
     """
     target = check_target(path)
     views = [_read(one, x, dt, labels, classes) for one in ([model] if beside is None else [model, beside])]
+    width = views[0].examples[0].x.shape[-1] if views[0].examples else 0
+    if isinstance(model, nn.Module) and channels is not None and width and len(channels) != width:
+        raise ValueError(f"channels must name each of the {width} channels, but has {len(channels)} names")
     data = collect(views, channels=channels, sequences=sequences)
     heading = title or f"Inside {' and '.join(column['name'] for column in data['models'])}"
     return write_page(target, heading, body(heading, data), css=asset("inside.css"))
@@ -217,10 +220,18 @@ def _read(model: Any, x: Any, dt: Any, labels: Any, classes: Sequence[str] | Non
     known = [str(name) for name in getattr(model, "classes_", ())]
     examples = []
     for i, length in enumerate(inputs.lengths.tolist()):
-        code = None if labels is None or not known else torch.as_tensor(np.searchsorted(model.classes_, labels[i]))
+        code = None if labels is None or not known else _codes(model.classes_, labels[i])
         gap = None if inputs.dt is None else inputs.dt[i : i + 1, :length]
         examples.append(Example(inputs.x[i : i + 1, :length], gap, code))
     return View(model.module_.eval(), examples, list(classes or known))
+
+
+def _codes(classes: Any, label: Any) -> Tensor:
+    """Return the number of a label, or of each reading's label, among the classes of an estimator."""
+    codes = np.searchsorted(classes, label).clip(max=len(classes) - 1)
+    if not np.all(classes[codes] == label):
+        raise ValueError(f"labels must be classes of the model, {list(classes)}, but one is not: {label}; correct it")
+    return torch.as_tensor(codes)
 
 
 def split_examples(x: Any, dt: Any, labels: Any) -> list[Example]:
@@ -231,7 +242,11 @@ def split_examples(x: Any, dt: Any, labels: Any) -> list[Example]:
     """
     if not isinstance(x, Tensor) or x.ndim < 2:
         raise ValueError(f"x must be a tensor (sequence, reading, channel), but is {type(x).__name__}; convert it")
-    truth = None if labels is None else torch.as_tensor(labels)
+    if not bool(x.isfinite().all()):
+        raise ValueError("x must be finite, but holds NaN or an infinite value; fill in missing values first")
+    truth = None if labels is None else torch.as_tensor(np.asarray(labels, np.float64))
+    if truth is not None and not bool((truth == truth.long()).all()):
+        raise ValueError("labels must be the numbers of classes, from 0, but one is no whole number; convert them")
     if truth is not None and (not 1 <= truth.ndim <= 2 or len(truth) != len(x)):
         raise ValueError(
             f"labels must be (sequence,) or (sequence, reading) for {len(x)} sequences, but have the shape "
@@ -265,6 +280,9 @@ def _measure(view: View, chosen: list[int], mark: str) -> dict[str, Any]:
         given = [None] * len(given)
     count = given[0].values.shape[1] if given[0] is not None else 0
     word, named = ("class", view.classes) if classifies else ("output", list(view.outputs))
+    largest = max((int(one.label.max()) for one in examples if one.label is not None), default=0)
+    if count and classifies and (largest >= count or (named and len(named) != count)):
+        raise ValueError(f"classes and labels must fit the model's {count} classes, but name others; correct them")
     names = named if len(named) == count else [f"{word} {k + (not classifies)}" for k in range(count)]
     result = score(network, examples) if labelled and given[0] is not None else None
     ranges = {key: _range(key, np.concatenate([one[key] for one in recorded])) for key in recorded[0]}
