@@ -9,6 +9,7 @@ from pathlib import Path
 
 from lrcnet.pages.content import Cell, Table
 from lrcnet.pages.tables import to_markdown
+from lrcnet_paper import archive_sets
 from lrcnet_paper.benchmarks import learning_archive as archive
 
 SHAPES = {
@@ -76,7 +77,7 @@ def make_page(results: Results) -> str:
         updates=archive.UPDATES,
         batch=archive.BATCH,
         seeds=archive.SEEDS,
-        install=archive.archive_sets.INSTALL,
+        install=archive_sets.INSTALL,
     )
     return "\n\n".join([head.rstrip(), *(to_markdown(table) for table in make_tables(results))]) + "\n"
 
@@ -88,6 +89,7 @@ def make_tables(results: Results) -> list[Table]:
         _held_out(results),
         _best_rates(results),
         _all_rates(results),
+        _longer(results),
         _optimisers(results),
     ]
 
@@ -194,6 +196,21 @@ def _all_rates(results: Results) -> Table:
     ]
     columns = ("set", "layer", *(f"{rate:g}" for rate in archive.RATES))
     return Table("rates", "Accuracy over the rate of Adam", columns, rows, row_headers=2)
+
+
+def _longer(results: Results) -> Table:
+    def accuracy(name: str, layer: str, rate: float) -> Cell:
+        mean = archive.mean_accuracy(results, name, layer, rate, longer=True)
+        return None if math.isnan(mean) else f"{mean:.1f}"
+
+    rows: list[tuple[Cell, ...]] = [
+        (name, layer, *(accuracy(name, layer, rate) for rate in archive.RATES))
+        for name in archive.LONGER_SETS
+        for layer in ("GRU", "LRCU-S")
+    ]
+    columns = ("set", "layer", *(f"{rate:g}" for rate in archive.RATES))
+    note = f"Two sets that a GRU does not learn in {archive.UPDATES} updates at any rate; {archive.LONGER_SEEDS} seeds."
+    return Table("longer", f"The same after {archive.LONGER} updates", columns, rows, note=note, row_headers=2)
 
 
 def _optimisers(results: Results) -> Table:
