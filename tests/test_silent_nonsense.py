@@ -12,7 +12,7 @@ from lrcnet import solvers
 from lrcnet.data import from_long
 from lrcnet.errors import DivergenceError, check_target
 from lrcnet.estimators import LiquidClassifier, LiquidRegressor
-from lrcnet.interpret import trace
+from lrcnet.interpret import integrated_gradients, trace
 from lrcnet.pages.content import Table
 from lrcnet.pages.tables import to_markdown
 from lrcnet.trajectories import read_trajectories
@@ -165,3 +165,8 @@ def test_numbers_that_float32_does_not_have_are_named() -> None:
     table = {"who": np.zeros(2), "at": np.arange(2.0), "v": np.array([0.0, 1e300])}
     with pytest.raises(ValueError, match=r"column 'v' must hold finite numbers, at most 3\.4e38 .* row 2 is 1e\+300"):
         from_long(table, "who", "at", ["v"])
+
+
+def test_integrated_gradients_need_one_number_per_sample() -> None:
+    with pytest.raises(ValueError, match=r"one number per sample, \(sample,\), but gives shape \(1, 4\)"):
+        integrated_gradients(lambda x: x.sum(-1), torch.ones(2, 4, 3))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import torch
 from torch import Tensor
 
-from lrcnet.errors import check_kind, check_number, positive_size
+from lrcnet.errors import check_kind, check_number, describe_kind, positive_size
 
 
 def integrated_gradients(
@@ -48,6 +49,11 @@ def integrated_gradients(
         baseline = check_number("baseline", baseline)
     elif baseline.shape not in (x.shape, x[:1].shape):
         raise ValueError(f"baseline must be a number or have shape {tuple(x.shape)}, but has {tuple(baseline.shape)}")
+    with torch.no_grad():
+        one = output(x[:1])
+    if not isinstance(one, Tensor) or one.numel() != 1:
+        given = f"gives shape {tuple(one.shape)}" if isinstance(one, Tensor) else f"gives {describe_kind(one)}"
+        raise ValueError(f"output must give one number per sample, (sample,), but {given} for one; choose one of them")
     method = IntegratedGradients(output, multiply_by_inputs=True)
     attributions: Tensor = method.attribute(
         x, baselines=baseline, n_steps=positive_size("steps", steps), internal_batch_size=max(len(x), 1)
