@@ -56,5 +56,5 @@ def run(arguments: argparse.Namespace) -> int:
     place: list[Any] = []
     settings |= {"on_rate": lambda *rate: print(format_rate(*rate)), "on_folder": lambda *one: place.extend(one)}
     file = arguments.task if arguments.task.endswith(".py") else None
-    print(format_run(train(arguments.task, arguments.model, **settings), *place, file))
+    print(format_run(train(arguments.task, arguments.model, **settings), *place, file=file))
     return 0
