@@ -56,5 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
     place: list[Any] = []
     settings |= {"on_rate": lambda *rate: print(format_rate(*rate)), "on_folder": lambda *one: place.extend(one)}
     file = arguments.task if arguments.task.endswith(".py") else None
-    print(format_run(train(arguments.task, arguments.model, **settings), *place, file=file))
+    result = train(arguments.task, arguments.model, **settings)
+    folder, finished_before = place
+    print(format_run(result, folder, finished_before, file))
     return 0
