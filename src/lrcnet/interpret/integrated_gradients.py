@@ -52,8 +52,8 @@ def integrated_gradients(
     with torch.no_grad():
         one = output(x[:1])
     if not isinstance(one, Tensor) or one.numel() != 1:
-        given = f"gives shape {tuple(one.shape)}" if isinstance(one, Tensor) else f"gives {describe_kind(one)}"
-        raise ValueError(f"output must give one number per sample, (sample,), but {given} for one; choose one of them")
+        shape = f"shape {tuple(one.shape)}" if isinstance(one, Tensor) else describe_kind(one)
+        raise ValueError(f"output must give one number per sample, (sample,), but gives {shape}; choose one of them")
     method = IntegratedGradients(output, multiply_by_inputs=True)
     attributions: Tensor = method.attribute(
         x, baselines=baseline, n_steps=positive_size("steps", steps), internal_batch_size=max(len(x), 1)
