@@ -55,8 +55,6 @@ def run(arguments: argparse.Namespace) -> int:
     settings |= {"options": dict(map(parse_option, arguments.option)), "progress": not arguments.quiet}
     place: list[Any] = []
     settings |= {"on_rate": lambda *rate: print(format_rate(*rate)), "on_folder": lambda *one: place.extend(one)}
-    file = arguments.task if arguments.task.endswith(".py") else None
-    result = train(arguments.task, arguments.model, **settings)
-    folder, finished_before = place
-    print(format_run(result, folder, finished_before, file))
+    result, (folder, before) = train(arguments.task, arguments.model, **settings), place
+    print(format_run(result, folder, before, arguments.task if arguments.task.endswith(".py") else None))
     return 0
