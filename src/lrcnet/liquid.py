@@ -11,18 +11,18 @@ from collections.abc import Mapping
 from operator import itemgetter
 from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from lrcnet.circuit import ELASTANCES, LETTERS, SYNAPTIC_LETTERS, Circuit, Elastance, Switches
 from lrcnet.constraints import CONSTRAINTS, Constrained, nonnegative, raw_from_value
-from lrcnet.errors import check_flag, check_placement, describe_kind, one_of, positive_size
+from lrcnet.errors import check_flag, check_placement, one_of, positive_size
 from lrcnet.initial_values import INITS, Draw, wire_values
 from lrcnet.masks import apply_mask, check_saved_mask, count_units, read_mask
 from lrcnet.reversal import with_reversal_potentials, without_reversal_potentials
 from lrcnet.tracing import compiling
 from lrcnet.units import convert_units
+from lrcnet.value_checks import to_real_tensor
 from lrcnet.wirings import Wiring
 
 __all__ = [
@@ -352,18 +352,7 @@ class LiquidParameters(Constrained):
         mask = read_mask(self.wiring, self.mask)
         new: dict[str, Tensor] = {}
         for name, value in given.items():
-            try:
-                # NumPy keeps all digits of a list; a cast of torch would drop an imaginary part.
-                value = torch.as_tensor(value if isinstance(value, Tensor) else np.asarray(value)).detach()
-                if value.is_complex():
-                    raise TypeError("complex numbers")
-                value = value.to(device=like.device, dtype=like.dtype)
-            except (TypeError, ValueError, RuntimeError, NotImplementedError) as error:
-                raise TypeError(
-                    f"{name} must be a real tensor, but is {describe_kind(value)}; pass its values"
-                ) from error
-            if value.is_sparse:
-                raise TypeError(f"{name} must be a dense tensor, but is sparse; call to_dense() on it")
+            value = to_real_tensor(name, value, like)
             if value.shape != expected[name]:
                 raise ValueError(
                     f"{name} must have shape {expected[name]}, but has {tuple(value.shape)}; rows are the "

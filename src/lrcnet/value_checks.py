@@ -5,11 +5,13 @@ Reading a number from a GPU waits until the GPU has computed it.
 
 import warnings
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from lrcnet.errors import DivergenceWarning, describe_bad_dt, describe_divergence, find_bad_dt
+from lrcnet.errors import DivergenceWarning, describe_bad_dt, describe_divergence, describe_kind, find_bad_dt
 from lrcnet.tracing import is_freed, values_are_readable
 
 
@@ -35,6 +37,25 @@ def warn_if_diverged(x: Tensor, start: Tensor, dt: float | Tensor, states: Tenso
     if all(bool(tensor.isfinite().all()) for tensor in given):
         t, sample, _ = (int(i) for i in (~states.isfinite()).nonzero()[0])
         warnings.warn(describe_divergence(t, sample), DivergenceWarning, stacklevel=2)
+
+
+def to_real_tensor(name: str, value: Any, like: Tensor) -> Tensor:
+    """Return a number, list, array or tensor as a dense tensor of the dtype and device of `like`, without gradient.
+
+    Raises:
+        TypeError: for complex numbers, sparse tensors and anything that is no tensor.
+    """
+    try:
+        # NumPy keeps all digits of a list; a cast of torch would drop an imaginary part.
+        tensor = torch.as_tensor(value if isinstance(value, Tensor) else np.asarray(value)).detach()
+        if tensor.is_complex():
+            raise TypeError("complex numbers")
+        tensor = tensor.to(device=like.device, dtype=like.dtype)
+    except (TypeError, ValueError, RuntimeError, NotImplementedError) as error:
+        raise TypeError(f"{name} must be a real tensor, but is {describe_kind(value)}; pass its values") from error
+    if tensor.is_sparse:
+        raise TypeError(f"{name} must be a dense tensor, but is sparse; call to_dense() on it")
+    return tensor
 
 
 def refuse_freed(name: str, tensor: Tensor) -> None:
