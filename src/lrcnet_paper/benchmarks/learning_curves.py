@@ -30,7 +30,7 @@ def draw(results: dict[archive.Training, float], path: Path) -> None:
         layer: [statistics.fmean(curve[layer][i] for curve in curves.values()) for i in range(len(archive.RATES))]
         for layer in STYLES
     }
-    columns = min(4, math.ceil((len(curves) + 1) / 2))
+    columns = math.ceil(math.sqrt(len(curves) + 1))
     rows = math.ceil((len(curves) + 1) / columns)
     with palette.figure_style():
         figure = Figure(figsize=(11, 2.5 * rows + 0.4), layout="constrained")
@@ -41,9 +41,11 @@ def draw(results: dict[archive.Training, float], path: Path) -> None:
             _draw_panel(panel, name, curve)
         for panel in panels[len(curves) + 1 :]:
             panel.remove()
+        for panel in panels[: len(curves) + 1][-columns:]:
+            panel.tick_params(labelbottom=True)
         figure.supxlabel("learning rate of Adam")
         figure.supylabel("test accuracy (%)")
-        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(STYLES))
+        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(STYLES) + 1)
         figure.savefig(path, dpi=150)
 
 
@@ -63,7 +65,7 @@ def _draw_panel(panel: "Axes", name: str, curve: dict[str, list[float]]) -> None
     for layer, style in STYLES.items():
         line: dict[str, Any] = {"color": style.colour, "linestyle": style.dashes, "marker": style.marker}
         panel.semilogx(archive.RATES, curve[layer], label=style.label, markersize=4, **line)
-    panel.axvline(archive.USUAL_RATE, color=palette.GRID, linewidth=4, zorder=0)
+    panel.axvline(archive.USUAL_RATE, color=palette.GRID, linewidth=4, zorder=0, label="the usual rate")
     panel.set_title(name, fontsize="medium")
     panel.set_xticks(archive.RATES, [f"{rate:g}" for rate in archive.RATES], rotation=45)
     panel.minorticks_off()

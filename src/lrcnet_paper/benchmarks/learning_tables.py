@@ -83,13 +83,14 @@ def make_page(results: Results) -> str:
 
 
 def make_tables(results: Results) -> list[Table]:
-    """Return the tables of all comparisons that have results."""
+    """Return the tables of all comparisons."""
+    longer = [_longer(results)] if any(training.longer for training in results) else []
     return [
         _usual_rate(results),
         _held_out(results),
         _best_rates(results),
         _all_rates(results),
-        _longer(results),
+        *longer,
         _optimisers(results),
     ]
 
