@@ -17,7 +17,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 from lrcnet.errors import check_flag, check_kind, one_of, positive_size
 from lrcnet.saving import Saveable
 from lrcnet.sequence import check_lengths
-from lrcnet.tracing import values_are_readable
+from lrcnet.tracing import dispatcher_needed, values_are_readable
 
 EMBEDDING_RANGE = 0.05
 Pooling = Literal["last", "mean", "max"]
@@ -42,7 +42,7 @@ def _apply_linear(linear: Any, features: Tensor) -> Tensor:
     """
     own = linear.__dict__
     hooked = own["_forward_hooks"] or own["_forward_pre_hooks"]
-    if type(linear) is not nn.Linear or hooked or torch.is_grad_enabled() or torch.compiler.is_compiling():
+    if type(linear) is not nn.Linear or hooked or torch.is_grad_enabled() or dispatcher_needed():
         return linear(features)  # type: ignore[no-any-return]
     weights = own["_parameters"]
     return nn.functional.linear(features, weights["weight"], weights["bias"])
