@@ -44,7 +44,8 @@ SETS = (
 )
 """From 24 to 1460 steps and from 1 to 28 channels."""
 HELD_OUT = tuple(held_out_sets.HELD_OUT)
-"""Sets on which no default was chosen; at the usual rate only."""
+"""Sets on which no default was chosen: GRU and LRCU-S, at the other rates with fewer seeds."""
+HELD_OUT_SEEDS = 3
 LONG_SETS = ("HandMovementDirection", "OSULeaf", "ACSF1")
 OPTIMISERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     # Networks this small spend half of an update in the plain loop over parameters.
@@ -108,7 +109,7 @@ def plan(sets: list[str]) -> list[Training]:
     pairs = product(HELD_OUT, ("GRU", "LRCU-S"), range(SEEDS))
     held_out = [Training(name, layer, USUAL_RATE, seed) for name, layer, seed in pairs]
     first = [*_usual(short), *held_out, *_optimisers(short), *_rates(short), *_usual(long)]
-    return [*first, *_longer(short), *_rates(long)]
+    return [*first, *_held_out_rates(), *_longer(short), *_rates(long)]
 
 
 def _usual(sets: list[str]) -> Iterator[Training]:
@@ -118,6 +119,12 @@ def _usual(sets: list[str]) -> Iterator[Training]:
 
 def _rates(sets: list[str]) -> Iterator[Training]:
     for name, rate, layer, seed in product(sets, RATES, AT_ALL_RATES, range(SEEDS)):
+        if rate != USUAL_RATE:
+            yield Training(name, layer, rate, seed)
+
+
+def _held_out_rates() -> Iterator[Training]:
+    for name, rate, layer, seed in product(HELD_OUT, RATES, ("GRU", "LRCU-S"), range(HELD_OUT_SEEDS)):
         if rate != USUAL_RATE:
             yield Training(name, layer, rate, seed)
 

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import fmean
 
 from lrcnet.pages.content import Cell, Table
 from lrcnet.pages.tables import to_markdown
@@ -88,7 +89,8 @@ def make_tables(results: Results) -> list[Table]:
     return [
         _usual_rate(results),
         _held_out(results),
-        _best_rates(results),
+        _best_rates(results, archive.SETS, RATE_LAYERS, "The best rate of Adam for each layer"),
+        _best_rates(results, archive.HELD_OUT, ("GRU", "LRCU-S"), "The best rate of Adam on held-out sets"),
         _all_rates(results),
         *longer,
         _optimisers(results),
@@ -152,40 +154,38 @@ def _held_out(results: Results) -> Table:
     )
 
 
-def _complete_sets(results: Results) -> list[str]:
-    """Return the sets on which all layers of the rate comparison have a result at every rate."""
-    return [
+def _best_rates(results: Results, choice: Sequence[str], layers: Sequence[str], title: str) -> Table:
+    """Return the best rate of each layer on the sets that have results of all layers at every rate."""
+    means = {
+        (name, layer, rate): _mean(results, name, layer, rate)
+        for name in choice
+        for layer in layers
+        for rate in archive.RATES
+    }
+    sets = [
         name
-        for name in archive.SETS
-        if not any(math.isnan(_mean(results, name, layer, rate)) for layer in RATE_LAYERS for rate in archive.RATES)
+        for name in choice
+        if not any(math.isnan(means[name, layer, rate]) for layer in layers for rate in archive.RATES)
     ]
-
-
-def _best_rates(results: Results) -> Table:
-    sets = _complete_sets(results)
-    rows: list[tuple[Cell, ...]] = []
-    best: dict[str, list[float]] = {layer: [] for layer in RATE_LAYERS}
-    for name in sets:
-        cells: list[Cell] = [name]
-        for layer in RATE_LAYERS:
-            accuracy, rate = max((_mean(results, name, layer, rate), rate) for rate in archive.RATES)
-            best[layer].append(accuracy)
-            cells.append(f"{accuracy:.1f} at {rate:g}")
-        rows.append(tuple(cells))
-    overall: list[Cell] = ["mean over the sets, one rate for all"]
-    each: list[Cell] = ["mean over the sets, each at its best"]
-    for layer in RATE_LAYERS if sets else ():
-        means = {rate: sum(_mean(results, name, layer, rate) for name in sets) / len(sets) for rate in archive.RATES}
-        rate = max(means, key=lambda one: means[one])
-        overall.append(f"{means[rate]:.1f} at {rate:g}")
-        each.append(f"{sum(best[layer]) / len(sets):.1f}")
-    return Table(
-        "best",
-        "The best rate of Adam for each layer",
-        ("set", *(NAMES.get(layer, layer) for layer in RATE_LAYERS)),
-        [*rows, *([tuple(overall), tuple(each)] if sets else [])],
-        note=f"Best of {', '.join(f'{rate:g}' for rate in archive.RATES)} by test accuracy.",
-    )
+    best = {
+        (name, layer): max((means[name, layer, rate], rate) for rate in archive.RATES)
+        for name in sets
+        for layer in layers
+    }
+    rows: list[tuple[Cell, ...]] = [
+        (name, *("{:.1f} at {:g}".format(*best[name, layer]) for layer in layers)) for name in sets
+    ]
+    if sets:
+        overall = {
+            layer: max((fmean(means[name, layer, rate] for name in sets), rate) for rate in archive.RATES)
+            for layer in layers
+        }
+        rows.append(("mean, one rate for all sets", *("{:.1f} at {:g}".format(*overall[layer]) for layer in layers)))
+        each = (f"{fmean(best[name, layer][0] for name in sets):.1f}" for layer in layers)
+        rows.append(("mean, each set at its best rate", *each))
+    columns = ("set", *(NAMES.get(layer, layer) for layer in layers))
+    note = f"Best of {', '.join(f'{rate:g}' for rate in archive.RATES)} by test accuracy."
+    return Table("best", title, columns, rows, note=note)
 
 
 def _all_rates(results: Results) -> Table:

@@ -37,8 +37,8 @@ def test_the_best_rates_are_those_of_sets_with_every_rate() -> None:
     best = next(table for table in learning_tables.make_tables(results) if table.name == "best")
     assert best.rows[0] == ("GunPoint", *["64.0 at 0.03"] * len(learning_tables.RATE_LAYERS))
     assert [row[0] for row in best.rows[1:]] == [
-        "mean over the sets, one rate for all",
-        "mean over the sets, each at its best",
+        "mean, one rate for all sets",
+        "mean, each set at its best rate",
     ]
 
 
