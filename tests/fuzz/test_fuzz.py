@@ -45,7 +45,7 @@ def test_kernels_give_the_numbers_of_the_plain_loop(case: kernel_cases.KernelCas
 
 @pytest.mark.parametrize("module", [torch.nn.LSTM(3, 4), torch.nn.LayerNorm(3)], ids=["LSTM", "LayerNorm"])
 def test_torchs_own_operators_need_dense_saved_tensors(module: torch.nn.Module) -> None:
-    """The reason for `Network.dense_saved`; once this fails, torch has been mended and the field can go."""
+    """The reason for `Network.dense_saved`; once this fails, torch is fixed and the field can go."""
     x = torch.randn(5, 2, 3, requires_grad=True)
     sparse = kernel_cases.unpack_hook("other strides")
     with torch.autograd.graph.saved_tensors_hooks(lambda value: value.detach(), sparse):
