@@ -59,7 +59,7 @@ def _results(
 ) -> list[str]:
     shown = [section for section in sections if section.part != "set-up"]
     links = f"[Parameters, hyper-parameters, commands and machine]({set_up.name}) are on a second page. {WRITTEN}"
-    text = minus_signs(" ".join(opening(shown, runs)))
+    text = _bullets([minus_signs(sentence) for sentence in opening(shown, runs)])
     parts = ["# Reproduction", text, tables.to_markdown(headline_table(shown)), links]
     differences = new_differences(shown)
     for section in track([section for section in shown if section.part == "paper"], "writing", unit="section"):
