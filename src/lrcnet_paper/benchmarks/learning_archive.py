@@ -68,8 +68,6 @@ LAYERS: dict[str, Callable[[int], nn.Module]] = {
     "LTC": lambda n: lrcnet.LTC(n, UNITS, batch_first=True),
 }
 AT_ALL_RATES = ("GRU", "LSTM", "LRCU-S", "LRCU-S, paper")
-# Sets that a GRU does not learn within `UPDATES` at any rate: does its best rate come nearer to an LRCU's afterwards?
-LONGER_SETS, LONGER, LONGER_SEEDS = ("GunPoint", "Coffee"), 2000, 3
 
 
 class Training(NamedTuple):
@@ -80,12 +78,6 @@ class Training(NamedTuple):
     rate: float
     seed: int
     optimiser: str = "Adam"
-    longer: bool = False
-
-    @property
-    def updates(self) -> int:
-        """The number of updates, which whole epochs round up."""
-        return LONGER if self.longer else UPDATES
 
 
 class Network(nn.Module):
@@ -109,7 +101,7 @@ def plan(sets: list[str]) -> list[Training]:
     pairs = product(HELD_OUT, ("GRU", "LRCU-S"), range(SEEDS))
     held_out = [Training(name, layer, USUAL_RATE, seed) for name, layer, seed in pairs]
     first = [*_usual(short), *held_out, *_optimisers(short), *_rates(short), *_usual(long)]
-    return [*first, *_held_out_rates(), *_longer(short), *_rates(long)]
+    return [*first, *_held_out_rates(), *_rates(long)]
 
 
 def _usual(sets: list[str]) -> Iterator[Training]:
@@ -129,12 +121,6 @@ def _held_out_rates() -> Iterator[Training]:
             yield Training(name, layer, rate, seed)
 
 
-def _longer(sets: list[str]) -> Iterator[Training]:
-    for name, rate, layer, seed in product(sets, RATES, ("GRU", "LRCU-S"), range(LONGER_SEEDS)):
-        if name in LONGER_SETS:
-            yield Training(name, layer, rate, seed, longer=True)
-
-
 def _optimisers(sets: list[str]) -> Iterator[Training]:
     compared = ("GRU", "LRCU-S", "LRCU-S, paper")
     for name, (optimiser, rates) in product(sets, OTHER_OPTIMISERS.items()):
@@ -148,14 +134,14 @@ def train(training: Training, data: ArchiveSet) -> float:
     torch.manual_seed(training.seed)
     network = Network(LAYERS[training.layer](data.train.x.shape[-1]), data.classes)
     optimizer = OPTIMISERS[training.optimiser](network.parameters(), lr=training.rate)
-    fit(network, optimizer, data, training.updates)
+    fit(network, optimizer, data)
     return accuracy(network, data.test)
 
 
-def fit(network: Network, optimizer: torch.optim.Optimizer, data: ArchiveSet, updates: int) -> None:
-    """Train a network for a number of updates, rounded up to whole epochs."""
+def fit(network: Network, optimizer: torch.optim.Optimizer, data: ArchiveSet) -> None:
+    """Train a network for `UPDATES` updates, rounded up to whole epochs."""
     x, lengths, labels = data.train
-    for rows in _batches(len(x), updates):
+    for rows in _batches(len(x)):
         loss = nn.functional.cross_entropy(network(x[rows], lengths[rows]), labels[rows])
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
@@ -198,9 +184,8 @@ def _run(missing: list[Training], results: dict[Training, float]) -> None:
 
 
 def _cost(training: Training) -> float:
-    """Estimate the relative cost of a training: its updates and steps, and the unfoldings of STC and LTC."""
-    steps = load(training.set, training.seed).train.x.shape[1] * (2 if training.layer in ("STC", "LTC") else 1)
-    return steps * training.updates / UPDATES
+    """Estimate the relative cost of a training: its steps, and the unfoldings of STC and LTC."""
+    return load(training.set, training.seed).train.x.shape[1] * (2 if training.layer in ("STC", "LTC") else 1)
 
 
 def _read_record() -> dict[Training, float]:
@@ -210,9 +195,9 @@ def _read_record() -> dict[Training, float]:
     return {Training(*row[:-1]): row[-1] for row in rows}
 
 
-def _batches(count: int, updates: int) -> Iterator[Tensor]:
+def _batches(count: int) -> Iterator[Tensor]:
     per_epoch = math.ceil(count / BATCH)
-    for _ in range(math.ceil(updates / per_epoch)):
+    for _ in range(math.ceil(UPDATES / per_epoch)):
         yield from torch.split(torch.randperm(count), BATCH)
 
 
@@ -223,16 +208,9 @@ def accuracy(network: Network, data: Sequences) -> float:
     return 100 * float(right.double().mean())
 
 
-def mean_accuracy(
-    results: dict[Training, float],
-    name: str,
-    layer: str,
-    rate: float,
-    optimiser: str = "Adam",
-    longer: bool = False,
-) -> float:
+def mean_accuracy(results: dict[Training, float], name: str, layer: str, rate: float, optimiser: str = "Adam") -> float:
     """Return the mean accuracy over the seeds that are finished, NaN if none is."""
-    trainings = [Training(name, layer, rate, seed, optimiser, longer) for seed in range(SEEDS)]
+    trainings = [Training(name, layer, rate, seed, optimiser) for seed in range(SEEDS)]
     finished = [results[training] for training in trainings if training in results]
     return statistics.fmean(finished) if finished else math.nan
 

@@ -85,14 +85,12 @@ def make_page(results: Results) -> str:
 
 def make_tables(results: Results) -> list[Table]:
     """Return the tables of all comparisons."""
-    longer = [_longer(results)] if any(training.longer for training in results) else []
     return [
         _usual_rate(results),
         _held_out(results),
         _best_rates(results, archive.SETS, RATE_LAYERS, "The best rate of Adam for each layer"),
         _best_rates(results, archive.HELD_OUT, ("GRU", "LRCU-S"), "The best rate of Adam on held-out sets"),
         _all_rates(results),
-        *longer,
         _optimisers(results),
     ]
 
@@ -197,21 +195,6 @@ def _all_rates(results: Results) -> Table:
     ]
     columns = ("set", "layer", *(f"{rate:g}" for rate in archive.RATES))
     return Table("rates", "Accuracy over the rate of Adam", columns, rows, row_headers=2)
-
-
-def _longer(results: Results) -> Table:
-    def accuracy(name: str, layer: str, rate: float) -> Cell:
-        mean = archive.mean_accuracy(results, name, layer, rate, longer=True)
-        return None if math.isnan(mean) else f"{mean:.1f}"
-
-    rows: list[tuple[Cell, ...]] = [
-        (name, layer, *(accuracy(name, layer, rate) for rate in archive.RATES))
-        for name in archive.LONGER_SETS
-        for layer in ("GRU", "LRCU-S")
-    ]
-    columns = ("set", "layer", *(f"{rate:g}" for rate in archive.RATES))
-    note = f"Two sets that a GRU does not learn in {archive.UPDATES} updates at any rate; {archive.LONGER_SEEDS} seeds."
-    return Table("longer", f"The same after {archive.LONGER} updates", columns, rows, note=note, row_headers=2)
 
 
 def _optimisers(results: Results) -> Table:

@@ -69,7 +69,7 @@ def train(trial: Trial) -> float:
         {"params": [parameter], "lr": trial.rate * units.get(name.rpartition(".")[-1], 1)}
         for name, parameter in network.named_parameters()
     ]
-    archive.fit(network, archive.OPTIMISERS["Adam"](groups, lr=trial.rate), data, archive.UPDATES)
+    archive.fit(network, archive.OPTIMISERS["Adam"](groups, lr=trial.rate), data)
     return archive.accuracy(network, data.test)
 
 

@@ -23,8 +23,6 @@ def toy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     monkeypatch.setattr(archive, "SETS", ("ItalyPowerDemand",))
     monkeypatch.setattr(archive, "HELD_OUT", ("Recall",))
     monkeypatch.setattr(archive, "UPDATES", 2)
-    monkeypatch.setattr(archive, "LONGER", 4)
-    monkeypatch.setattr(archive, "LONGER_SETS", ("ItalyPowerDemand",))
     monkeypatch.setattr(archive, "SEEDS", 1)
     monkeypatch.chdir(tmp_path)
     archive.load.cache_clear()

@@ -222,8 +222,7 @@ LRCNET_INLINE T sum_lanes(Vec<T> v) {
 }
 
 // 1 / d for finite d >= 1. A division overlaps with the other work, unless the vector is so wide that an estimate (14
-// bits) and a Newton step (28 bits) take less time. A Zen 4 divides sixteen floats in 6 cycles; published tables give 16 for
-// Intel's processors.
+// bits) and a Newton step (28 bits) take less time. On a Zen 4 they do not.
 template <class T>
 LRCNET_INLINE Vec<T> reciprocal(Vec<T> d) {
   return T(1) / d;
