@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from lrcnet.pages import palette
+from lrcnet_paper.models.policy import IN_BFLOAT16
 from lrcnet_paper.results.estimate import Estimate
 from lrcnet_paper.results.finished_run import FinishedRun
 from lrcnet_paper.results.groups import Group, group_runs
@@ -119,7 +120,8 @@ def plan_runs_with(
 
 def is_run_of(spec: RunSpec, models: Sequence[Model]) -> bool:
     """Tell whether a run trains one of these models with the schedule, rate and initial values of its budget."""
-    unchanged = spec.change == Change(solver=spec.solver) and not spec.options
+    # The precision of the head is the budget's too.
+    unchanged = spec.change == Change(solver=spec.solver) and dict(spec.options) in ({}, IN_BFLOAT16)
     return Model(spec.model, spec.solver) in models and unchanged
 
 
@@ -193,9 +195,10 @@ def describe(groups: Mapping[Any, Group]) -> str:
     if group is None or (group.spec.samples is None and group.spec.piece is None):
         return f"The paper's schedule: {paper}."
     spec = group.spec
+    head = ", the convolutional head in bfloat16" if spec.options == IN_BFLOAT16 else ""
     return (
         f"{group.epochs} epochs of {spec.samples} pieces of {spec.piece} frames, batches of {spec.batch_size}, AdamW "
-        f"with cosine decay from {spec.rate:g}; the paper: {paper}."
+        f"with cosine decay from {spec.rate:g}{head}; the paper: {paper}."
     )
 
 

@@ -35,6 +35,8 @@ UNITS = {
 }
 # Curvature of an output of 1, 1/m: a bend of 40 m radius. The sharpest labels are a little below 2.
 CURVATURE_PER_OUTPUT = 0.025
+IN_BFLOAT16 = {"bfloat16": True}
+"""The option with which a policy computes its head in bfloat16."""
 # Sequences, steps and seed of the probe that scales the read-out.
 _PROBE_SEQUENCES, _PROBE_STEPS, _PROBE_SEED = 256, 32, 0
 _SMALLEST_STD = 1 / 255
