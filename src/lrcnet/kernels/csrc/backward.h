@@ -182,14 +182,20 @@ struct Backward {
                  sizes.vectors);
   }
 
-  // Asks for the gates that the next step of the backward pass, the one before in time, will read: the processor does not
-  // foresee a walk backwards.
-  void prefetch_gates(index_t time, index_t sample, index_t samples) const {
-    const index_t row = sizes.planes * sizes.m;
-    const char *from = reinterpret_cast<const char*>(static_cast<const T*>(problem.saved) +
-                                                     (time * sizes.K * sizes.B + sample) * row),
-               *end = from + samples * row * static_cast<index_t>(sizeof(T));
+  static void prefetch(const T* first, index_t count) {
+    const char *from = reinterpret_cast<const char*>(first), *end = reinterpret_cast<const char*>(first + count);
     for (; from < end; from += 64) __builtin_prefetch(from, 0, 2);
+  }
+
+  // Asks for the gates and the states that the next step of the backward pass, the one before in time, will read: the
+  // processor does not foresee a walk backwards.
+  void prefetch_step(index_t time, index_t sample, index_t samples) const {
+    const index_t row = sizes.planes * sizes.m;
+    prefetch(static_cast<const T*>(problem.saved) + (time * sizes.K * sizes.B + sample) * row, samples * row);
+    if (time == 0 || sizes.K > 1) return;  // the states are the first ones, or among the gates
+    const T* states =
+        static_cast<const T*>(problem.states) + (time - 1) * problem.state_time + sample * problem.state_batch;
+    for (index_t b = 0; b < samples; ++b) prefetch(states + b * problem.state_batch, sizes.m);
   }
 
   // Differentiates one step with all its unfoldings; leaves its gf, gu, gw, summed over unfoldings, for the inputs'
@@ -200,7 +206,7 @@ struct Backward {
     T *gf_all = scratch.gf + point * sizes.m_padded, *gu_all = scratch.gu + point * sizes.m_padded,
       *gw_all = scratch.gw + point * sizes.m_padded;
     add_output_gradient(scratch.gh, time, sample, samples);
-    if (time > 0) prefetch_gates(time - 1, sample, samples);
+    if (time > 0) prefetch_step(time - 1, sample, samples);
     for (index_t k = sizes.K - 1; k >= 0; --k) {
       const bool apart = k < sizes.K - 1;
       T *gf = apart ? scratch.gf_one : gf_all, *gu = apart ? scratch.gu_one : gu_all,

@@ -51,7 +51,9 @@ float multiply_adds(std::int64_t count) {
   constexpr int kChains = 12;
   Vec<float> sums[kChains];
   for (int chain = 0; chain < kChains; ++chain) sums[chain] = splat(static_cast<float>(chain));  // equal ones would be one
-  const Vec<float> factor = splat(0.5f), term = splat(1.0f);
+  // Numbers that the compiler knows would let it leave out a chain that starts at its limit.
+  volatile float half = 0.5f, one = 1.0f;
+  const Vec<float> factor = splat<float>(half), term = splat<float>(one);
   for (std::int64_t i = 0; i < count; i += kChains)
     for (int chain = 0; chain < kChains; ++chain) sums[chain] = sums[chain] * factor + term;
   Vec<float> all = {};

@@ -92,16 +92,22 @@ LRCNET_INLINE void split_exp(const Vec<T> (&z)[N], Vec<T> (&power)[N], Vec<T> (&
     for (int i = 0; i < N; ++i) fraction[i] = fraction[i] * r[i] + E::kCoefficients[d];
 }
 
-// 1 / (1 + exp(unit t)), the sigmoid of -unit t, or 1 / (1 + 2^t), in place. Without Clamp the caller guarantees that
-// |unit t| <= kLimit, and |t| <= kLimit log2(e) for base two.
+// 1 + exp(unit t), or 1 + 2^t, in place. Without Clamp the caller guarantees that |unit t| <= kLimit, and
+// |t| <= kLimit log2(e) for base two.
 template <class T, bool Clamp, int N, Base base = kE>
-LRCNET_INLINE void sigmoid_of_minus(Vec<T> (&t)[N], T unit = T(1)) {
+LRCNET_INLINE void one_plus_exp(Vec<T> (&t)[N], T unit = T(1)) {
   const T limit = Exp2<T>::kLimit * (base == kTwo ? kLog2E<T> : T(1) / unit);
   if (Clamp)
     for (int i = 0; i < N; ++i) t[i] = at_least(at_most(t[i], limit), -limit);
   Vec<T> power[N], fraction[N];
   split_exp<T, N, base>(t, power, fraction, unit);
   for (int i = 0; i < N; ++i) t[i] = fraction[i] * power[i] + T(1);
+}
+
+// The reciprocal of that, the sigmoid of -unit t, in place.
+template <class T, bool Clamp, int N, Base base = kE>
+LRCNET_INLINE void sigmoid_of_minus(Vec<T> (&t)[N], T unit = T(1)) {
+  one_plus_exp<T, Clamp, N, base>(t, unit);
   for (int i = 0; i < N; ++i) t[i] = reciprocal<T>(t[i]);
 }
 

@@ -24,6 +24,8 @@ LRCNET_INLINE void matmul_strip(const T* a, index_t a_row, index_t a_col, const 
                                 T* c, index_t c_row, index_t vectors) {
   constexpr index_t W = kLanes<T>;
   index_t v = 0;
+  if (kShared >= 4)  // with 16 registers the sums of four vectors would spill
+    for (; v + 4 <= vectors; v += 4) matmul_block<T, R, 4>(a, a_row, a_col, b + v * W, b_row, depth, c + v * W, c_row);
   for (; v + 2 <= vectors; v += 2) matmul_block<T, R, 2>(a, a_row, a_col, b + v * W, b_row, depth, c + v * W, c_row);
   if (v < vectors) matmul_block<T, R, 1>(a, a_row, a_col, b + v * W, b_row, depth, c + v * W, c_row);
 }

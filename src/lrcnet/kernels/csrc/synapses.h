@@ -141,49 +141,77 @@ void sum_synapses(const Rows<T>& rows, const T* y, index_t y_stride, index_t poi
 // What becomes of the terms of y's gradient: nothing, or they are written to, or added to, one vector per point.
 enum ByInput { kIgnore, kWrite, kAdd };
 
-// The gradients of one vector of synapses at S points; gf and gu are those of the first point.
-template <class T, int S, bool Clamp, ByInput by_input>
-LRCNET_INLINE void differentiate_points(Vec<T> a, Vec<T> b, Vec<T> g, Vec<T> k, IVec<T> exist, const T* y,
-                                        index_t y_stride, const T* gf, const T* gu, index_t stride, T* lanes,
-                                        Vec<T> (&sum)[kPlanes]) {
-  constexpr index_t W = kLanes<T>;
-  Vec<T> s[S], ds[S];
-  for (int i = 0; i < S; ++i) s[i] = a * y[i * y_stride] + b;
-  sigmoid_of_minus<T, Clamp, S, kTwo>(s);
-  for (int i = 0; i < S; ++i) {
-    const Vec<T> f = load(gf + i * stride), u = load(gu + i * stride);
-    ds[i] = (f * g + u * k) * (s[i] - s[i] * s[i]);
-    sum[kG] += f * s[i];
-    sum[kK] += u * s[i];
+// One vector of synapses at several points.
+template <class T>
+struct SynapseVector {
+  Vec<T> a, b, g, k;
+  IVec<T> exist;
+
+  // The denominators 1 + 2^t of the sigmoids at S points.
+  template <int S, bool Clamp>
+  LRCNET_INLINE void denominators(const T* y, index_t y_stride, Vec<T> (&to)[S]) const {
+    for (int i = 0; i < S; ++i) to[i] = a * y[i * y_stride] + b;
+    one_plus_exp<T, Clamp, S, kTwo>(to);
   }
-  for (int i = 0; i < S; ++i) {
-    sum[kA] += ds[i] * y[i * y_stride];
-    sum[kB] += ds[i];
-    if (by_input == kIgnore) continue;
-    // An infinite y, which always clamps, leaves a NaN in the padding.
-    const Vec<T> by_y = Clamp ? masked<T>(ds[i] * a, exist) : ds[i] * a;
-    store(lanes + i * W, by_input == kAdd ? load(lanes + i * W) + by_y : by_y);
+
+  // Adds the gradients at S points to sum; gf and gu are those of the first point.
+  template <int S, bool Clamp, ByInput by_input>
+  LRCNET_INLINE void differentiate(const Vec<T> (&denominators)[S], const T* y, index_t y_stride, const T* gf,
+                                   const T* gu, index_t stride, T* lanes, Vec<T> (&sum)[kPlanes]) const {
+    constexpr index_t W = kLanes<T>;
+    Vec<T> s[S], ds[S];
+    for (int i = 0; i < S; ++i) s[i] = reciprocal<T>(denominators[i]);
+    for (int i = 0; i < S; ++i) {
+      const Vec<T> f = load(gf + i * stride), u = load(gu + i * stride);
+      ds[i] = (f * g + u * k) * (s[i] - s[i] * s[i]);
+      sum[kG] += f * s[i];
+      sum[kK] += u * s[i];
+    }
+    for (int i = 0; i < S; ++i) {
+      sum[kA] += ds[i] * y[i * y_stride];
+      sum[kB] += ds[i];
+      if (by_input == kIgnore) continue;
+      // An infinite y, which always clamps, leaves a NaN in the padding.
+      const Vec<T> by_y = Clamp ? masked<T>(ds[i] * a, exist) : ds[i] * a;
+      store(lanes + i * W, by_input == kAdd ? load(lanes + i * W) + by_y : by_y);
+    }
   }
-}
+};
 
 // The gradients of vector v of the synapses of row j at all points.
 template <class T, bool Clamp, ByInput by_input>
 LRCNET_INLINE void differentiate_vector(const Rows<T>& rows, index_t j, index_t v, const T* y, index_t y_stride,
                                         index_t points, const T* gf, const T* gu, T* sums, T* lanes) {
   constexpr index_t W = kLanes<T>;
-  constexpr int S = kShared >= 4 ? 4 : 2;
+  constexpr int S = 2;
   const index_t stride = rows.vectors * W, at = (j * rows.vectors + v) * kPlanes * W;
   const T* weights = rows.packed + at;
-  const Vec<T> a = load(weights + kA * W), b = load(weights + kB * W);
-  const Vec<T> g = load(weights + kG * W), k = load(weights + kK * W);
-  const IVec<T> exist = lanes_below<T>(v == rows.vectors - 1 ? rows.last : W);
+  const SynapseVector<T> vector{load(weights + kA * W), load(weights + kB * W), load(weights + kG * W),
+                                load(weights + kK * W), lanes_below<T>(v == rows.vectors - 1 ? rows.last : W)};
+  y += j, gf += v * W, gu += v * W;
   // Short sums that start from zero are added to the long sum over time: less rounding than one running sum.
   Vec<T> sum[kPlanes] = {};
-  const auto run = [&](auto samples) {
-    constexpr int N = decltype(samples)::value;
-    differentiate_points<T, N, Clamp, by_input>(a, b, g, k, exist, y + j, y_stride, gf + v * W, gu + v * W, stride,
-                                                lanes, sum);
+  const auto differentiate = [&](const auto& denominators) {
+    constexpr int N = sizeof(denominators) / sizeof(Vec<T>);
+    vector.template differentiate<N, Clamp, by_input>(denominators, y, y_stride, gf, gu, stride, lanes, sum);
     y += N * y_stride, gf += N * stride, gu += N * stride, lanes += N * W, points -= N;
+  };
+  // The denominators of the next points are computed beside the gradients of these, which wait for divisions. Sixteen
+  // registers do not hold both.
+  if (kShared >= 4 && points >= 2 * S) {
+    Vec<T> here[S], ahead[S];
+    vector.template denominators<S, Clamp>(y, y_stride, here);
+    while (points >= 2 * S) {
+      vector.template denominators<S, Clamp>(y + S * y_stride, y_stride, ahead);
+      differentiate(here);
+      for (int i = 0; i < S; ++i) here[i] = ahead[i];
+    }
+    differentiate(here);
+  }
+  const auto run = [&](auto samples) {
+    Vec<T> here[decltype(samples)::value];
+    vector.template denominators<decltype(samples)::value, Clamp>(y, y_stride, here);
+    differentiate(here);
   };
   while (points >= S) run(Count<S>{});
   while (points >= 1) run(Count<1>{});

@@ -47,15 +47,28 @@ void transpose(const T* from, index_t from_stride, index_t rows, index_t columns
     }
 }
 
+// The sums a[l] + a[l + Half] in the lanes l without bit Half, b[l - Half] + b[l] in the others. Each lane stays where it
+// is in one of the terms: choosing by lane costs less than moving.
+template <class T, std::size_t Half, std::size_t... L>
+LRCNET_INLINE Vec<T> sum_halves(Vec<T> a, Vec<T> b, std::index_sequence<L...>) {
+  constexpr std::size_t W = sizeof...(L);
+#if defined(__clang__) || __GNUC__ >= 12
+  const Vec<T> here = __builtin_shufflevector(a, b, (L & Half ? W + L : L)...);
+  const Vec<T> there = __builtin_shufflevector(a, b, (L & Half ? W + L - Half : L + Half)...);
+#else
+  const Vec<T> here = __builtin_shuffle(a, b, IVec<T>{(L & Half ? W + L : L)...});
+  const Vec<T> there = __builtin_shuffle(a, b, IVec<T>{(L & Half ? W + L - Half : L + Half)...});
+#endif
+  return here + there;
+}
+
 // The sums over the lanes of W vectors, as the lanes of one; in the order of additions of sum_lanes.
 template <class T, std::size_t Half = static_cast<std::size_t>(kLanes<T>) / 2>
 LRCNET_INLINE Vec<T> sum_each(Vec<T>* vectors) {
   constexpr std::size_t W = static_cast<std::size_t>(kLanes<T>);
 #pragma GCC unroll 16
-  for (std::size_t r = 0; r < Half; ++r) {
-    exchange<T, Half>(vectors[r], vectors[r + Half], std::make_index_sequence<W>{});
-    vectors[r] += vectors[r + Half];
-  }
+  for (std::size_t r = 0; r < Half; ++r)
+    vectors[r] = sum_halves<T, Half>(vectors[r], vectors[r + Half], std::make_index_sequence<W>{});
   if constexpr (Half > 1)
     return sum_each<T, Half / 2>(vectors);
   else
