@@ -23,6 +23,7 @@ ARTEFACTS: dict[str, str] = {
     "scenes": "lrcnet_paper.artefacts.scenes",
     "lane-keeping": "lrcnet_paper.artefacts.lane_keeping",
     "closed-loop": "lrcnet_paper.artefacts.closed_loop",
+    "liquid-policies": "lrcnet_paper.artefacts.liquid_policies",
     "other-worlds": "lrcnet_paper.artefacts.other_worlds",
     "attention": "lrcnet_paper.artefacts.attention",
     "correlation": "lrcnet_paper.artefacts.correlation",

@@ -320,5 +320,11 @@ def _error_bar(number: Estimate) -> tuple[float, float]:
 
 
 ARTEFACT = MeasuringArtefact(
-    title=TITLE, claimed=CLAIMED, runs=lane_keeping.runs, render=render, wants=driving.wants, analyse=analyse, says=SAYS
+    title=TITLE,
+    claimed=CLAIMED,
+    runs=lane_keeping.runs,
+    render=render,
+    wants=driving.wants_end_to_end,
+    analyse=analyse,
+    says=SAYS,
 )

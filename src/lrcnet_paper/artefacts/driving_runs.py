@@ -39,6 +39,9 @@ EFFICIENCY: Mapping[str, Model] = {
     "LRC-S E1": Model("lrcu-s"),
 }
 
+FURTHER = tuple(model for model in EFFICIENCY.values() if model not in POLICIES)
+"""The networks of the efficiency table that are not among the paper's policies."""
+
 # Colour, dashes and marker of each network; STC has one colour and differs by dashes and marker between its solvers.
 LINES = {
     name: (
@@ -140,6 +143,11 @@ def wants_shared_head(result: Result, models: Sequence[Model]) -> bool:
 def wants(result: Result, models: Sequence[Model] = POLICIES) -> bool:
     """Tell whether a result belongs to one of these policies, trained in our own world."""
     return result.task == TASK and result.variant in OWN_VARIANTS and is_run_of(result.spec, models)
+
+
+def wants_end_to_end(result: Result) -> bool:
+    """Tell whether a result belongs to any policy that is trained end to end in our own world."""
+    return wants(result, (*POLICIES, *FURTHER))
 
 
 def find_groups(

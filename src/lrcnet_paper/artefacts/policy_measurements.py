@@ -21,12 +21,14 @@ GATED = ("lstm", "gru", "mgu")
 
 def measured_groups(runs: Sequence[FinishedRun], artefact: str) -> dict[str, Group]:
     """Return model -> the group of its runs that an artefact has measured, without models that have none."""
-    groups = {}
-    for model, group in driving.find_groups(runs, driving.POLICIES).items():
-        measured = tuple(run for run in group.finished if artefact in run.analyses)
-        if measured:
-            groups[model.name] = replace(group, runs=measured)
-    return groups
+    groups = driving.find_groups(runs, driving.POLICIES)
+    return {model.name: part for model, group in groups.items() if (part := measured_part(group, artefact)) is not None}
+
+
+def measured_part(group: Group, artefact: str) -> Group | None:
+    """Return the runs of a group that an artefact has measured, None if there are none."""
+    measured = tuple(run for run in group.finished if artefact in run.analyses)
+    return replace(group, runs=measured) if measured else None
 
 
 def judge_order(

@@ -75,3 +75,20 @@ def test_the_noise_sweep_has_six_levels_both_readings_and_a_hundred_roads_per_ce
     for budget in ("quick", "paper"):
         roads = closed_loop.DRIVE_BUDGETS[budget].drives * driving_runs.TRAINING_BUDGETS[budget].seeds
         assert roads >= 100
+
+
+def test_ltc_and_stc_are_trained_end_to_end_and_stand_beside_the_lrcus(rendered):
+    rows = rows_of(rendered["liquid-policies"], "liquid-policies")
+    assert [row["network"] for row in rows] == list(driving_runs.EFFICIENCY)
+    assert all(row["crashes, 0.1"] is not None and row["attention, winter"] is not None for row in rows)
+    planned = artefacts.load("liquid-policies").runs("paper")
+    assert len(planned) == 3 * len(driving_runs.FURTHER)
+    assert {driving_runs.Model(spec.model, spec.solver) for spec in planned} == set(driving_runs.FURTHER)
+    assert not rendered["liquid-policies"].claims
+
+
+def test_a_head_in_bfloat16_belongs_to_the_budget_and_other_options_do_not(all_runs):
+    run = next(r for r in all_runs if r.result.model == "lrcu-s" and r.result.variant == "own")
+    for options, wanted in (({}, True), ({"bfloat16": True}, True), ({"units": 4}, False)):
+        result = replace(run.result, spec=run.result.spec.with_(options=options))
+        assert driving_runs.wants(result) == wanted

@@ -163,10 +163,10 @@ def _claims(groups: Mapping[str, Group]) -> list[Claim]:
     """Judge each LRCU against the gated unit whose attention changes least, by the mean over both variances."""
     claims = []
     for season in SEASONS:
-        others = {m: e for m in GATED if (e := _mean_similarity(groups.get(m), season)) is not None}
+        others = {m: e for m in GATED if (e := mean_similarity(groups.get(m), season)) is not None}
         best = max(others, key=lambda m: others[m].mean) if len(others) == len(GATED) else None
         for model in CLAIMED["most similar"]:
-            ours = _mean_similarity(groups.get(model), season), others.get(best or "")
+            ours = mean_similarity(groups.get(model), season), others.get(best or "")
             compared = [g for m in (model, best) if m is not None and (g := groups.get(m)) is not None]
             measured = "–"
             if best is not None and ours[0] is not None:
@@ -183,7 +183,7 @@ def _claims(groups: Mapping[str, Group]) -> list[Claim]:
     return claims
 
 
-def _mean_similarity(group: Group | None, season: str) -> Estimate | None:
+def mean_similarity(group: Group | None, season: str) -> Estimate | None:
     """Return the mean similarity over both variances."""
     estimates = [e for v in VARIANCES if (e := _similarity(group, season, v)) is not None]
     if not estimates:
@@ -249,7 +249,7 @@ def _grid_finding(season: str, maps: Mapping[str, Mapping[str, str]]) -> str:
 
 
 def _finding(groups: Mapping[str, Group]) -> str:
-    means = {m: e.mean for m, group in groups.items() if (e := _mean_similarity(group, "summer")) is not None}
+    means = {m: e.mean for m, group in groups.items() if (e := mean_similarity(group, "summer")) is not None}
     first, last = max(means, key=lambda m: means[m]), min(means, key=lambda m: means[m])
     return (
         f"In summer noise changes the attention of {palette.model_label(first)} least (mean similarity "
@@ -258,5 +258,11 @@ def _finding(groups: Mapping[str, Group]) -> str:
 
 
 ARTEFACT = MeasuringArtefact(
-    title=TITLE, claimed=CLAIMED, runs=lane_keeping.runs, render=render, wants=driving.wants, analyse=analyse, says=SAYS
+    title=TITLE,
+    claimed=CLAIMED,
+    runs=lane_keeping.runs,
+    render=render,
+    wants=driving.wants_end_to_end,
+    analyse=analyse,
+    says=SAYS,
 )
