@@ -64,13 +64,14 @@ PADDED: Mapping[str, PaddedModel] = MappingProxyType(
         "ltc": _from_paper("ltc", "step"),
         "cfc": PaddedModel(CfC, "step"),
         "torch-gru": _from_paper("torch-gru", "feature"),
+        "gru": _from_paper("gru", "feature"),
         "lstm": _from_paper("lstm", "feature"),
         "gru-d": PaddedModel(GRUD, "step"),
         "gru-ode": _from_paper("gru-ode", "step", "exponential-1"),
     }
 )
 """Every model name that serves sequences of unequal lengths."""
-_GATED = ("torch-gru", "lstm")
+_GATED = ("torch-gru", "gru", "lstm")
 
 
 class PaddedClassifier(nn.Module):
