@@ -3,6 +3,8 @@
 // sample; items are independent, so tasks share them out.
 #pragma once
 
+#include <algorithm>
+
 #include "math.h"
 #include "simd.h"
 #include "solver.h"
@@ -14,15 +16,28 @@ using lrcnet::Diagonal;
 // Steps whose data stay in the cache while one item after the other passes through them backwards, its sums in
 // registers. Sums of sums also keep more digits than one long sum.
 constexpr index_t kDiagonalBlock = 32;
-constexpr index_t kInterruptBlock = 1024;
+// Items whose steps are computed together: those of one alone would wait for each of its results.
+constexpr int kItemsTogether = 4;
 
 // Mixed: the planes of the terms are the argument of the inputs' synapse and the inputs' part of w. Otherwise they are
 // the inputs' parts of f and u.
 template <class T, bool Mixed>
 struct DiagonalLoops {
+  static constexpr index_t W = kLanes<T>;
+
+  // Where the two planes of every step and sample are.
+  struct Planes {
+    T* at;
+    index_t first_step, time, batch, apart;
+
+    T* of(index_t t, index_t sample, index_t unit) const {
+      return at + (t - first_step) * time + sample * batch + unit;
+    }
+  };
+
   const Diagonal& call;
   const Switches switches;
-  static constexpr index_t W = kLanes<T>;
+  const Planes terms, of_terms;
 
   struct Item {
     index_t sample, unit, count;
@@ -49,10 +64,6 @@ struct DiagonalLoops {
     return load_part(from + at.unit, at.count);
   }
 
-  const T* terms(index_t t, const Item& at) const {
-    return static_cast<const T*>(call.terms) + t * call.terms_time + at.sample * call.terms_batch + at.unit;
-  }
-
   // One unit's letters, loaded once for several steps.
   struct Unit {
     Vec<T> a, b, g, k, o, input_g, input_k, g_l, p, own[kUnitLetters];
@@ -71,8 +82,9 @@ struct DiagonalLoops {
     Vec<T> f, u, w, synapse;
   };
 
-  LRCNET_INLINE FromInput from_input(const Unit& unit, const T* planes, index_t count) const {
-    const Vec<T> first = load_part(planes, count), second = load_part(planes + call.m, count);
+  LRCNET_INLINE FromInput from_input(const Unit& unit, index_t t, const Item& at) const {
+    const T* planes = terms.of(t, at.sample, at.unit);
+    const Vec<T> first = load_part(planes, at.count), second = load_part(planes + terms.apart, at.count);
     if (!Mixed) return {first, second, unit.p, Vec<T>{}};
     const Vec<T> open = sigmoid<T>(first);
     return {unit.g_l + unit.input_g * open, unit.g_l + unit.input_k * open, second, open};
@@ -85,29 +97,32 @@ struct DiagonalLoops {
     return advance<T>(switches, h, d, f, u, input.w + unit.o * h, unit.own);
   }
 
-  LRCNET_INLINE void forward(index_t first, index_t last) const {
-    for (index_t t = 0; t < call.T; ++t) {
-      if (t % kInterruptBlock == 0 && call.interrupted()) return;
-      for (index_t index = first; index < last; ++index) {
-        const Item at = item(index);
-        const Unit own = unit(at.unit);
-        const FromInput input = from_input(own, terms(t, at), at.count);
-        const T d = gap(t, at.sample);
-        Vec<T> h = state_before(t, at);
-        for (index_t fold = 0; fold < call.K; ++fold) h = advance_unit(own, input, h, d);
-        T* to = static_cast<T*>(call.states) + t * call.state_time + at.sample * call.state_batch;
-        store_part(to + at.unit, h, at.count);
+  // The states of N items after the steps from start to stop.
+  template <int N>
+  LRCNET_INLINE void advance_items(index_t first, index_t start, index_t stop) const {
+    Item at[N];
+    Unit own[N];
+    Vec<T> h[N];
+    for (int i = 0; i < N; ++i) at[i] = item(first + i), own[i] = unit(at[i].unit), h[i] = state_before(start, at[i]);
+    for (index_t t = start; t < stop; ++t)
+      for (int i = 0; i < N; ++i) {
+        const FromInput input = from_input(own[i], t, at[i]);
+        const T d = gap(t, at[i].sample);
+        for (index_t fold = 0; fold < call.K; ++fold) h[i] = advance_unit(own[i], input, h[i], d);
+        T* to = static_cast<T*>(call.states) + t * call.state_time + at[i].sample * call.state_batch;
+        store_part(to + at[i].unit, h[i], at[i].count);
       }
-    }
   }
 
-  LRCNET_INLINE void backward(index_t first, index_t last, T* of_letters) const {
-    for (index_t stop = call.T; stop > 0; stop -= kDiagonalBlock) {
-      const index_t start = stop > kDiagonalBlock ? stop - kDiagonalBlock : 0;
-      if (call.interrupted()) return;
-      for (index_t index = first; index < last; ++index) sweep(item(index), start, stop, of_letters);
-      if (start == 0) break;
-    }
+  // Carries the items from first to last through the steps from start to stop.
+  LRCNET_INLINE void forward(index_t first, index_t last, index_t start, index_t stop) const {
+    index_t index = first;
+    for (; index + kItemsTogether <= last; index += kItemsTogether) advance_items<kItemsTogether>(index, start, stop);
+    for (; index < last; ++index) advance_items<1>(index, start, stop);
+  }
+
+  LRCNET_INLINE void backward(index_t first, index_t last, index_t start, index_t stop, T* of_letters) const {
+    for (index_t index = first; index < last; ++index) sweep(item(index), start, stop, of_letters);
   }
 
   // The gates of one unfolding that starts from h, and the unit's own synapse.
@@ -165,15 +180,15 @@ struct DiagonalLoops {
   // Writes the gradients of a step's terms and gap, and adds to those of the letters that only the inputs see.
   LRCNET_INLINE void write_step(const Unit& own, const Item& at, index_t t, const FromInput& input, const OfGates& of,
                                 Vec<T> (&sums)[Diagonal::kRows]) const {
-    T* to = static_cast<T*>(call.of_terms) + t * call.of_terms_time + at.sample * call.of_terms_batch + at.unit;
+    T* to = of_terms.of(t, at.sample, at.unit);
     if (Mixed) {
       const Vec<T> open = input.synapse;
       sums[Diagonal::kInputG] += of.f * open, sums[Diagonal::kInputK] += of.u * open, sums[Diagonal::kGL] += of.f + of.u;
       store_part(to, (of.f * own.input_g + of.u * own.input_k) * (open - open * open), at.count);
-      store_part(to + call.m, of.w, at.count);
+      store_part(to + of_terms.apart, of.w, at.count);
     } else {
       sums[Diagonal::kP] += of.w;
-      store_part(to, of.f, at.count), store_part(to + call.m, of.u, at.count);
+      store_part(to, of.f, at.count), store_part(to + of_terms.apart, of.u, at.count);
     }
     if (call.of_dt)
       static_cast<T*>(call.of_dt)[t * call.B + at.sample] += sum_lanes<T>(of.d) / static_cast<T>(call.K);
@@ -193,7 +208,7 @@ struct DiagonalLoops {
     FromInput input[N];
     Gates gates[N];
     for (int i = 0; i < N; ++i) gates[i].h = state_before(stop - N + i, at);
-    for (int i = 0; i < N; ++i) input[i] = from_input(own, terms(stop - N + i, at), at.count);
+    for (int i = 0; i < N; ++i) input[i] = from_input(own, stop - N + i, at);
     open_gates<N>(own, input, gates);
     for (int i = N - 1; i >= 0; --i) {
       const index_t t = stop - N + i;
@@ -206,7 +221,7 @@ struct DiagonalLoops {
 
   // One step of several unfoldings: their first states are computed again.
   LRCNET_INLINE void sweep_unfolds(const Unit& own, const Item& at, index_t t, Vec<T>& gh, Vec<T> (&sums)[Diagonal::kRows]) const {
-    const FromInput input[1] = {from_input(own, terms(t, at), at.count)};
+    const FromInput input[1] = {from_input(own, t, at)};
     const T d = gap(t, at.sample);
     Vec<T> before[Diagonal::kMostUnfolds];
     before[0] = state_before(t, at);
@@ -241,26 +256,25 @@ struct DiagonalLoops {
   }
 };
 
+// A share of the items of a call whose terms are given.
 template <class T, bool Mixed>
-void run_diagonal(const Diagonal& call, int index) {
+LRCNET_INLINE void scan_terms(const Diagonal& call, const Switches& switches, int index) {
   // The gradient of a gap is a sum over the units of a sample, which then belong to one task.
   const index_t group = call.of_dt ? padded<T>(call.m) / kLanes<T> : 1;
   const index_t groups = call.B * (padded<T>(call.m) / kLanes<T>) / group;
   const index_t first = groups * index / call.threads * group, last = groups * (index + 1) / call.threads * group;
-  with_switches({true, call.elastance, call.solver}, [&](const Switches& switches) {
-    const DiagonalLoops<T, Mixed> loops{call, switches};
+  T *terms = static_cast<T*>(const_cast<void*>(call.terms)), *of_terms = static_cast<T*>(call.of_terms);
+  const DiagonalLoops<T, Mixed> loops{call, switches, {terms, 0, call.terms_time, call.terms_batch, call.m},
+                                      {of_terms, 0, call.of_terms_time, call.of_terms_batch, call.m}};
+  T* of_letters = static_cast<T*>(call.of_letters) + index * Diagonal::kRows * call.width;
+  for (index_t done = 0; done < call.T; done += kDiagonalBlock) {
+    if (call.interrupted()) return;
+    const index_t end = std::min(done + kDiagonalBlock, call.T);
     if (call.of_states)
-      loops.backward(first, last, static_cast<T*>(call.of_letters) + index * Diagonal::kRows * call.width);
+      loops.backward(first, last, call.T - end, call.T - done, of_letters);
     else
-      loops.forward(first, last);
-  });
-}
-
-// Task `index` of a call: a share of the items.
-template <class T>
-void diagonal_task(void* context, int index) {
-  const Diagonal& call = *static_cast<const Diagonal*>(context);
-  call.mixed ? run_diagonal<T, true>(call, index) : run_diagonal<T, false>(call, index);
+      loops.forward(first, last, done, end);
+  }
 }
 
 }  // namespace
