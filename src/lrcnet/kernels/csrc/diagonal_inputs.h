@@ -55,8 +55,8 @@ struct InputProducts {
 };
 
 // A share of the samples of a call whose inputs are given.
-template <class T, bool Mixed>
-LRCNET_INLINE void scan_inputs(const Diagonal& call, const Switches& switches, int index) {
+template <class T, bool Mixed, bool Usual>
+void scan_inputs(const Diagonal& call, int index) {
   const index_t first = call.B * index / call.threads, last = call.B * (index + 1) / call.threads,
                 items = padded<T>(call.m) / kLanes<T>, block = call.inputs.block;
   const InputProducts<T> products(call, index);
@@ -65,7 +65,7 @@ LRCNET_INLINE void scan_inputs(const Diagonal& call, const Switches& switches, i
     if (call.interrupted()) return;
     const index_t end = std::min(done + block, call.T);
     const index_t start = call.of_states ? call.T - end : done, stop = call.of_states ? call.T - done : end;
-    const DiagonalLoops<T, Mixed> loops{call, switches, {products.terms, start, products.width, 0, call.width},
+    const DiagonalLoops<T, Mixed, Usual> loops{call, {products.terms, start, products.width, 0, call.width},
                                         {products.of_terms, start, products.width, 0, call.width}};
     for (index_t sample = first; sample < last; ++sample) {
       products.compute_terms(sample, start, stop);
@@ -80,11 +80,15 @@ LRCNET_INLINE void scan_inputs(const Diagonal& call, const Switches& switches, i
   }
 }
 
+template <class T, bool Mixed, bool Usual>
+void run_diagonal(const Diagonal& call, int index) {
+  call.inputs.weight ? scan_inputs<T, Mixed, Usual>(call, index) : scan_terms<T, Mixed, Usual>(call, index);
+}
+
 template <class T, bool Mixed>
 void run_diagonal(const Diagonal& call, int index) {
-  with_switches({true, call.elastance, call.solver}, [&](const Switches& switches) {
-    call.inputs.weight ? scan_inputs<T, Mixed>(call, switches, index) : scan_terms<T, Mixed>(call, switches, index);
-  });
+  const bool usual = call.elastance == kUsual.elastance && call.solver == kUsual.solver;
+  usual ? run_diagonal<T, Mixed, true>(call, index) : run_diagonal<T, Mixed, false>(call, index);
 }
 
 // Task `index` of a call: a share of the items, or of the samples.
