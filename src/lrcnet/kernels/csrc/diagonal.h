@@ -19,12 +19,10 @@ constexpr Switches kUsual{true, kSymmetric, kEuler};
 // A loop that is worth a function: the compiler finds better registers than in one function with all of them.
 #define LRCNET_APART __attribute__((noinline))
 
-// Steps whose data stay in the cache while one item after the other passes through them backwards, its sums in
-// registers. Sums of sums also keep more digits than one long sum.
+// Steps whose data stay in the cache while one item after the other passes through them. Sums of sums also keep more
+// digits than one long sum.
 constexpr index_t kDiagonalBlock = 32;
-// Items whose steps are computed together: those of one alone would wait for each of its results.
-constexpr int kItemsTogether = 4, kGatesTogether = 2;
-// Steps whose gates are computed before the gradient passes through them, its sums in registers.
+// Steps whose gates are computed before the gradient passes through them.
 constexpr index_t kSweep = 16;
 
 // Mixed: the planes of the terms are the argument of the inputs' synapse and the inputs' part of w. Otherwise they are
@@ -32,6 +30,8 @@ constexpr index_t kSweep = 16;
 template <class T, bool Mixed, bool Usual>
 struct DiagonalLoops {
   static constexpr index_t W = kLanes<T>;
+  // Items whose steps are computed together: those of one alone would wait for each of its results.
+  static constexpr int kTogether = Usual ? 4 : 2;
 
   // Where the two planes of every step and sample are.
   struct Planes {
@@ -116,7 +116,7 @@ struct DiagonalLoops {
     Vec<T> f, u, w, synapse;
   };
 
-  // Those of N steps or items at once: one alone would wait for each of its results. unit(i) is the unit of the i-th.
+  // Those of N steps or items at once; unit_of(i) is the unit of the i-th.
   template <int N, class UnitOf>
   LRCNET_INLINE void read_inputs(const UnitOf& unit_of, const T* const (&planes)[N], const index_t (&count)[N],
                                  FromInput (&input)[N]) const {
@@ -151,25 +151,14 @@ struct DiagonalLoops {
     for (int i = 0; i < N; ++i) t[i] = unit_of(i).two_a * gates[i].h + unit_of(i).two_b;
     sigmoid_of_minus<T, true, N, kTwo>(t);
     for (int i = 0; i < N; ++i) gates[i].synapse = t[i], gates[i].input_synapse = input[i].synapse;
-    constexpr int P = N < kGatesTogether ? N : kGatesTogether;
-#pragma GCC unroll 8
-    for (int first = 0; first + P <= N; first += P) {
-      Vec<T> u[P], s[4 * P];
-      for (int i = 0; i < P; ++i) {
-        const Gates& at = gates[first + i];
-        const Unit& own = unit_of(first + i);
-        const FromInput& in = input[first + i];
-        const Vec<T> w = in.w + own.two_o * at.h;
-        u[i] = in.u + own.k * at.synapse;
-        s[4 * i] = in.f + own.two_g * at.synapse, s[4 * i + 1] = T(-2) * kToTwo * absolute<T>(u[i]);
-        s[4 * i + 2] = w + own.two_k_eps, s[4 * i + 3] = w - own.two_k_eps;
-      }
-      sigmoid_of_minus<T, true, 4 * P, kTwo>(s);
-      for (int i = 0; i < P; ++i) {
-        Gates& at = gates[first + i];
-        at.F = s[4 * i], at.U = hyperbolic_tangent<T>(u[i], s[4 * i + 1]);
-        at.plus = s[4 * i + 2], at.minus = s[4 * i + 3];
-      }
+    for (int i = 0; i < N; ++i) {
+      Gates& at = gates[i];
+      const Unit& own = unit_of(i);
+      const Vec<T> u = input[i].u + own.k * at.synapse, w = input[i].w + own.two_o * at.h;
+      Vec<T> s[4] = {input[i].f + own.two_g * at.synapse, T(-2) * kToTwo * absolute<T>(u), w + own.two_k_eps,
+                     w - own.two_k_eps};
+      sigmoid_of_minus<T, true, 4, kTwo>(s);
+      at.F = s[0], at.U = hyperbolic_tangent<T>(u, s[1]), at.plus = s[2], at.minus = s[3];
     }
   }
 
@@ -210,8 +199,7 @@ struct DiagonalLoops {
   template <bool Once>
   LRCNET_INLINE void advance_all(index_t first, index_t last, index_t start, index_t stop) const {
     index_t index = first;
-    for (; index + kItemsTogether <= last; index += kItemsTogether)
-      advance_items<kItemsTogether, Once>(index, start, stop);
+    for (; index + kTogether <= last; index += kTogether) advance_items<kTogether, Once>(index, start, stop);
     for (; index < last; ++index) advance_items<1, Once>(index, start, stop);
   }
 
@@ -239,8 +227,7 @@ struct DiagonalLoops {
   LRCNET_INLINE void close_gates(const Unit& own, const Gates& gates, T d, Vec<T>& gh, Vec<T> (&sums)[Diagonal::kRows],
                                  OfGates& of) const {
     const Vec<T> h = gates.h, open = gates.synapse;
-    const UnitGradient<T> g =
-        differentiate_gates<T>(switches, gh, h, d, gates.F, gates.U, elastic(gates), own.own);
+    const UnitGradient<T> g = differentiate_gates<T>(switches, gh, h, d, gates.F, gates.U, elastic(gates), own.own);
     const Vec<T> argument = (g.f * own.g + g.u * own.k) * (open - open * open);
     sums[Diagonal::kA] += argument * h, sums[Diagonal::kB] += argument;
     sums[Diagonal::kG] += g.f * open, sums[Diagonal::kK] += g.u * open;
@@ -289,7 +276,8 @@ struct DiagonalLoops {
     open_gates<N>(unit_of, input, gates);
   }
 
-  // At most kSweep steps of one unfolding each.
+  // At most kSweep steps of one unfolding each. The gates do not depend on the gradient, so that they are computed without
+  // waiting for it, and the sums then have the registers.
   LRCNET_INLINE void sweep_steps(const Unit& own, const Item& at, index_t start, index_t stop, Vec<T>& gh,
                                  Vec<T> (&total)[Diagonal::kRows]) const {
     Gates gates[kSweep];
@@ -317,7 +305,8 @@ struct DiagonalLoops {
   }
 
   // One step of several unfoldings: their first states are computed again.
-  LRCNET_INLINE void sweep_unfolds(const Unit& own, const Item& at, index_t t, Vec<T>& gh, Vec<T> (&sums)[Diagonal::kRows]) const {
+  LRCNET_INLINE void sweep_unfolds(const Unit& own, const Item& at, index_t t, Vec<T>& gh,
+                                   Vec<T> (&sums)[Diagonal::kRows]) const {
     FromInput input[1];
     const auto unit_of = [&own](int) -> const Unit& { return own; };
     read_inputs<1>(unit_of, {terms.of(t, at.sample, at.unit)}, {at.count}, input);
@@ -365,8 +354,9 @@ void scan_terms(const Diagonal& call, int index) {
   const index_t groups = call.B * (padded<T>(call.m) / kLanes<T>) / group;
   const index_t first = groups * index / call.threads * group, last = groups * (index + 1) / call.threads * group;
   T *terms = static_cast<T*>(const_cast<void*>(call.terms)), *of_terms = static_cast<T*>(call.of_terms);
-  const DiagonalLoops<T, Mixed, Usual> loops{call, {terms, 0, call.terms_time, call.terms_batch, call.m},
-                                      {of_terms, 0, call.of_terms_time, call.of_terms_batch, call.m}};
+  const DiagonalLoops<T, Mixed, Usual> loops{call,
+                                             {terms, 0, call.terms_time, call.terms_batch, call.m},
+                                             {of_terms, 0, call.of_terms_time, call.of_terms_batch, call.m}};
   T* of_letters = static_cast<T*>(call.of_letters) + index * Diagonal::kRows * call.width;
   for (index_t done = 0; done < call.T; done += kDiagonalBlock) {
     if (call.interrupted()) return;

@@ -65,8 +65,9 @@ void scan_inputs(const Diagonal& call, int index) {
     if (call.interrupted()) return;
     const index_t end = std::min(done + block, call.T);
     const index_t start = call.of_states ? call.T - end : done, stop = call.of_states ? call.T - done : end;
-    const DiagonalLoops<T, Mixed, Usual> loops{call, {products.terms, start, products.width, 0, call.width},
-                                        {products.of_terms, start, products.width, 0, call.width}};
+    const DiagonalLoops<T, Mixed, Usual> loops{call,
+                                               {products.terms, start, products.width, 0, call.width},
+                                               {products.of_terms, start, products.width, 0, call.width}};
     for (index_t sample = first; sample < last; ++sample) {
       products.compute_terms(sample, start, stop);
       if (!call.of_states) {
