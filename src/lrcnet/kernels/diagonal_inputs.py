@@ -1,7 +1,7 @@
 """A diagonal LRC with the linear map of its inputs as one torch.library operator: lrcnet::diagonal_scan_inputs.
 
-The terms of lrcnet::diagonal_scan are linear in the inputs (or their synapses). A kernel that knows the map computes the
-terms of some steps at a time, in the backward pass again, so that they are never in memory for all steps.
+The terms of lrcnet::diagonal_scan are linear in the inputs (or their synapses). A kernel that knows the map computes
+the terms of some steps at a time, in the backward pass again, so that they are never in memory for all steps.
 
 Axes: T time, B batch, n inputs, m hidden units, R letters.
 """

@@ -67,8 +67,9 @@ struct DiagonalLoops {
   }
 
   Vec<T> state_before(index_t t, const Item& at) const {
-    const T* from = t == 0 ? static_cast<const T*>(call.h0) + at.sample * call.m
-                           : static_cast<const T*>(call.states) + (t - 1) * call.state_time + at.sample * call.state_batch;
+    const T *first = static_cast<const T*>(call.h0), *states = static_cast<const T*>(call.states);
+    const T* from = t == 0 ? first + at.sample * call.m
+                           : states + (t - 1) * call.state_time + at.sample * call.state_batch;
     return load_part(from + at.unit, at.count);
   }
 

@@ -1,6 +1,6 @@
-// A diagonal LRC with the linear map of its inputs. The terms of a block of steps are computed, used and forgotten while
-// they are in the cache, and so are their gradients; written to memory for all steps they would take longer than the
-// arithmetic. A task has a share of the samples, so that it never waits for another one.
+// A diagonal LRC with the linear map of its inputs. The terms of a block of steps are computed, used and forgotten in
+// the cache, and so are their gradients: for all steps they are tens of megabytes of new pages, which take longer than
+// the arithmetic. A task has a share of the samples, so that it never waits for another one.
 #pragma once
 
 #include "diagonal.h"
