@@ -62,13 +62,13 @@ void scan_inputs(const Diagonal& call, int index) {
   const InputProducts<T> products(call, index);
   T* of_letters = static_cast<T*>(call.of_letters) + index * Diagonal::kRows * call.width;
   for (index_t done = 0; done < call.T; done += block) {
-    if (call.interrupted()) return;
     const index_t end = std::min(done + block, call.T);
     const index_t start = call.of_states ? call.T - end : done, stop = call.of_states ? call.T - done : end;
     const DiagonalLoops<T, Mixed, Usual> loops{call,
                                                {products.terms, start, products.width, 0, call.width},
                                                {products.of_terms, start, products.width, 0, call.width}};
     for (index_t sample = first; sample < last; ++sample) {
+      if (call.interrupted()) return;
       products.compute_terms(sample, start, stop);
       if (!call.of_states) {
         loops.forward(sample * items, (sample + 1) * items, start, stop);
