@@ -56,6 +56,13 @@ class DiagonalValues(NamedTuple):
     widest: Tensor | None
 
 
+def _apply_synapses(values: DiagonalValues, x: Tensor) -> Tensor:
+    """Return what the units mix: the inputs, or the synapse of each channel."""
+    if values.slope is None or values.offset is None:
+        return x
+    return torch.sigmoid(x * values.slope + values.offset)
+
+
 def _gates(
     unit: dict[str, Tensor], terms: Tensor, h: Tensor, elastance: str, mixed: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -107,8 +114,14 @@ def _scan_plainly(
     return scan_operator(step, h, sequences, [letters])
 
 
+def _scan_inputs_plainly(x: Tensor, weight: Tensor, bias: Tensor, *rest: Any) -> Tensor:
+    """Compute the states of lrcnet::diagonal_scan_inputs by torch's own operators."""
+    return _scan_plainly(functional.linear(x, weight, bias), *rest)
+
+
 # Exporters that know no fused operator find its decomposition here.
 register_decomposition(torch.ops.lrcnet.diagonal_scan.default, _scan_plainly)
+register_decomposition(torch.ops.lrcnet.diagonal_scan_inputs.default, _scan_inputs_plainly)
 
 
 class DiagonalLRCCell(Constrained, ODECell):
@@ -260,9 +273,7 @@ class DiagonalLRCCell(Constrained, ODECell):
 
     def input_terms(self, values: DiagonalValues, x: Tensor) -> Tensor:
         """Return (..., 2 m): the arguments of the inputs' synapses and their part of w, or their parts of f and z."""
-        if values.slope is not None and values.offset is not None:
-            x = torch.sigmoid(x * values.slope + values.offset)
-        terms = functional.linear(x, values.weight, values.bias)
+        terms = functional.linear(_apply_synapses(values, x), values.weight, values.bias)
         if values.widest is None:
             return terms
         argument, w = terms.chunk(2, -1)
@@ -313,11 +324,17 @@ class DiagonalLRCCell(Constrained, ODECell):
         values = self.values()
         letters = torch.stack([values.unit[row] for row in ROWS])
         mixed = self.synapses == "mixed"
-        # In the caller's layout, or the matrix product would copy the inputs and their gradients.
+        # In the caller's layout, or torch's operators would copy the inputs and their gradients.
         major = x.transpose(0, 1) if batch_major else x
-        terms = self.input_terms(values, major)
-        terms = terms.transpose(0, 1) if batch_major else terms
-        states = backend.scan_diagonal(letters, switches, terms, h, dt, mixed=mixed)
+        if values.widest is None:
+            inputs = _apply_synapses(values, major)
+            inputs = inputs.transpose(0, 1) if batch_major else inputs
+            linear = (inputs, values.weight, values.bias)
+            states = backend.scan_diagonal_inputs(letters, switches, *linear, h, dt, mixed=mixed)
+        else:
+            terms = self.input_terms(values, major)
+            terms = terms.transpose(0, 1) if batch_major else terms
+            states = backend.scan_diagonal(letters, switches, terms, h, dt, mixed=mixed)
         warn_if_diverged(x, h, dt, states)
         return states
 

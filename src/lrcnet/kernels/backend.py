@@ -140,3 +140,18 @@ class Backend(ABC):
     ) -> Tensor:
         """Return all states (T, B, m) of a diagonal LRC, with gradients; see `lrcnet.kernels.diagonal.scan`."""
         raise NotImplementedError
+
+    def scan_diagonal_inputs(
+        self,
+        letters: Tensor,
+        switches: Switches,
+        x: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        h: Tensor,
+        dt: float | Tensor,
+        *,
+        mixed: bool,
+    ) -> Tensor:
+        """Return the same from inputs and their map; see `lrcnet.kernels.diagonal_inputs.scan_inputs`."""
+        raise NotImplementedError

@@ -14,6 +14,7 @@ from lrcnet.circuit import Circuit, Switches, describe_mismatch
 from lrcnet.errors import describe_bad_dt, find_bad_dt, is_bad_dt
 from lrcnet.kernels import native
 from lrcnet.kernels.backend import Network
+from lrcnet.kernels.diagonal_inputs import scan_inputs
 from lrcnet.kernels.operator_backend import OperatorBackend, limits_of_the_operator, slope_switches
 from lrcnet.kernels.problem import IS_DOUBLE, recall_model, rewrite_model
 from lrcnet.tracing import dispatcher_needed, resolve
@@ -87,6 +88,20 @@ class CPUBackend(OperatorBackend):
         if torch.is_grad_enabled() or dispatcher_needed():
             return super().derivative(circuit, switches, x, h)
         return self.step(circuit, slope_switches(switches), x, h, 1.0)
+
+    def scan_diagonal_inputs(
+        self,
+        letters: Tensor,
+        switches: Switches,
+        x: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        h: Tensor,
+        dt: float | Tensor,
+        *,
+        mixed: bool,
+    ) -> Tensor:
+        return scan_inputs(x, weight, bias, h, dt, letters, switches, mixed=mixed)
 
 
 def _describe_state(x: Tensor, h: Tensor, units: int) -> str:

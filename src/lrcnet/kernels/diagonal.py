@@ -61,7 +61,7 @@ def _scan(
     unfolds: int,
     batch_first: bool,
 ) -> Tensor:
-    _check(terms, h, dt, letters, Switches(True, elastance, solver, unfolds))
+    _check(terms, h, dt, letters, Switches(True, elastance, solver, unfolds), {})
     states: Tensor = _implementation(terms).scan(
         terms, h, dt, letters, dt_value, mixed, elastance, solver, unfolds, batch_first
     )
@@ -89,11 +89,8 @@ def _scan_backward(
     batch_first: bool,
     want_dt: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    _check(terms, h, dt, letters, Switches(True, elastance, solver, unfolds), grad=grad, states=states)
-    states = resolve(states)
-    # A hook on saved tensors may return equal numbers with other strides, even several at one address.
-    if not states.is_contiguous() and not states.transpose(0, 1).is_contiguous():
-        states = states.contiguous()
+    _check(terms, h, dt, letters, Switches(True, elastance, solver, unfolds), {"grad": grad, "states": states})
+    states = side_by_side(states)
     gradients: tuple[Tensor, Tensor, Tensor, Tensor] = _implementation(terms).scan_backward(
         grad, states, terms, h, dt, letters, dt_value, mixed, elastance, solver, unfolds, batch_first, want_dt
     )
@@ -142,6 +139,15 @@ def new_sequence(terms: Tensor, width: int, batch_first: bool) -> Tensor:
     return terms.new_empty(steps, batch, width)
 
 
+def side_by_side(states: Tensor) -> Tensor:
+    """Return saved states as a kernel wrote them.
+
+    A hook on saved tensors may return equal numbers with other strides, even several at one address.
+    """
+    states = resolve(states)
+    return states if states.is_contiguous() or states.transpose(0, 1).is_contiguous() else states.contiguous()
+
+
 def with_unit_stride(values: Tensor) -> Tensor:
     """Return (T, B, width) whose last axis lies together in memory and whose strides are not negative."""
     values = resolve(values)
@@ -153,24 +159,42 @@ def _implementation(terms: Tensor) -> ModuleType:
 
 
 def _check(
-    terms: Tensor, h: Tensor, dt: Tensor | None, letters: Tensor, switches: Switches, **of_states: Tensor
+    terms: Tensor,
+    h: Tensor,
+    dt: Tensor | None,
+    letters: Tensor,
+    switches: Switches,
+    of_states: dict[str, Tensor],
 ) -> None:
     """Raise a ValueError for unknown switches, and for tensors that do not fit the terms or have no memory."""
-    check_switches(switches)
-    if terms.dim() != 3 or terms.dtype not in IS_DOUBLE or terms.device.type not in IMPLEMENTATIONS:
-        raise ValueError(
-            "the terms must have 3 dimensions and be float32 or float64 on the CPU, but have shape "
-            f"{tuple(terms.shape)} and are {terms.dtype} on {terms.device}; convert the input and the network"
-        )
+    check_sequence("the terms", terms, switches)
     steps, batch, both = terms.shape
-    units = both // 2
     # An odd number of terms has no two planes; the shape below is then one that the terms do not have.
-    check_optional("the terms", terms, (steps, batch, 2 * units), terms)
-    check_optional("h", h, (batch, units), terms)
-    check_optional("letters", letters, (len(ROWS), units), terms)
-    check_optional("dt", dt, (steps, batch), terms)
+    check_optional("the terms", terms, (steps, batch, 2 * (both // 2)), terms)
+    check_scan(terms, both // 2, h, dt, letters, of_states)
+
+
+def check_sequence(name: str, given: Tensor, switches: Switches) -> None:
+    """Raise a ValueError for unknown switches, and for a sequence that no kernel can read."""
+    check_switches(switches)
+    if given.dim() != 3 or given.dtype not in IS_DOUBLE or given.device.type not in IMPLEMENTATIONS:
+        raise ValueError(
+            f"{name} must have 3 dimensions and be float32 or float64 on the CPU, but have shape "
+            f"{tuple(given.shape)} and are {given.dtype} on {given.device}; convert the input and the network"
+        )
+    refuse_freed(name, given)
+
+
+def check_scan(
+    like: Tensor, units: int, h: Tensor, dt: Tensor | None, letters: Tensor, of_states: dict[str, Tensor]
+) -> None:
+    """Raise a ValueError for tensors that do not fit a sequence (T, B, ...) or have no memory."""
+    steps, batch = like.shape[:2]
+    check_optional("h", h, (batch, units), like)
+    check_optional("letters", letters, (len(ROWS), units), like)
+    check_optional("dt", dt, (steps, batch), like)
     for name, tensor in of_states.items():
-        check_optional(name, tensor, (steps, batch, units), terms)
-    for name, given in {"the terms": terms, "h": h, "letters": letters, "dt": dt, **of_states}.items():
+        check_optional(name, tensor, (steps, batch, units), like)
+    for name, given in {"h": h, "letters": letters, "dt": dt, **of_states}.items():
         if given is not None:
             refuse_freed(name, given)

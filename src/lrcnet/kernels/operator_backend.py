@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from lrcnet.circuit import SLOPE, STEP_LETTERS, Circuit, Switches
-from lrcnet.kernels import diagonal
+from lrcnet.kernels import diagonal, diagonal_inputs
 from lrcnet.kernels.backend import Backend, KeptGates
 from lrcnet.kernels.operators import run
 from lrcnet.kernels.problem import ELASTANCE_CODES, FUSED_SOLVERS, IS_DOUBLE, SOLVER_CODES, Problem
@@ -75,6 +75,21 @@ class OperatorBackend(Backend):
         self, letters: Tensor, switches: Switches, terms: Tensor, h: Tensor, dt: float | Tensor, *, mixed: bool
     ) -> Tensor:
         return diagonal.scan(terms, h, dt, letters, switches, mixed=mixed)
+
+    def scan_diagonal_inputs(
+        self,
+        letters: Tensor,
+        switches: Switches,
+        x: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        h: Tensor,
+        dt: float | Tensor,
+        *,
+        mixed: bool,
+    ) -> Tensor:
+        terms = diagonal_inputs.apply_map(x, weight, bias, switches.batch_first)
+        return self.scan_diagonal(letters, switches, terms, h, dt, mixed=mixed)
 
 
 def slope_switches(switches: Switches) -> Switches:

@@ -73,6 +73,19 @@ struct CfC {
   bool interrupted() const { return is_interrupted && is_interrupted(watch); }
 };
 
+// The inputs of a diagonal LRC and their linear map to the terms; see diagonal_inputs.h. Planes of terms are `width`
+// apart, as the rows of the letters are.
+struct DiagonalInputs {
+  std::int64_t n, x_width;  // x_width: n, filled up to whole vectors
+  const void *x, *weight;   // weight: (n + 1, 2 width), the bias last
+  std::int64_t x_time, x_batch, x_channel;
+  std::int64_t block;  // steps of a sample whose terms are computed at once
+  void* scratch;       // for every task, zero at first: see scratch_size()
+  const void* transposed;  // of the weight: (2 width, x_width)
+  void *of_x, *of_weight;  // of_x is null if it is not wanted; of_weight for every task, zero at first
+  std::int64_t of_x_time, of_x_batch;
+};
+
 // The loops over time of a diagonal LRC; see diagonal.h.
 struct Diagonal {
   // The rows of `letters` and of their gradients, in the order of lrcnet/kernels/diagonal.py.
@@ -90,11 +103,17 @@ struct Diagonal {
   std::int64_t of_time, of_batch, of_unit;
   void *of_terms, *of_h0, *of_dt, *of_letters;  // zero at first but for of_terms; of_letters for every task, of_dt (T, B)
   std::int64_t of_terms_time, of_terms_batch;
+  DiagonalInputs inputs;  // in place of the terms and their gradient, if it has a weight
   bool (*is_interrupted)(void* watch);
   void* watch;
 
   bool interrupted() const { return is_interrupted && is_interrupted(watch); }
 };
+
+// The numbers of a task's memory for a block of terms, their gradients and those of x, and a row of zeros.
+inline std::int64_t scratch_size(const Diagonal& call) {
+  return call.inputs.block * (4 * call.width + call.inputs.x_width) + call.inputs.x_width;
+}
 
 // F, U, then w with an elastance, then the state before the unfolding unless it is simply the last output.
 inline std::int64_t saved_planes(int elastance, std::int64_t K) { return 2 + (elastance != kNone) + (K > 1); }

@@ -90,7 +90,9 @@ struct Checks {
     need(call.width >= call.m && call.width % 16 == 0, "letters in rows of whole vectors");
     const std::int64_t numbers = product({call.T, call.B, call.m});
     product({call.T, call.B, 2, call.m});
-    given(call.terms, numbers, "the terms of the inputs");
+    const bool has_inputs = call.inputs.weight != nullptr;
+    if (has_inputs) diagonal_inputs(call);
+    given(call.terms, has_inputs ? 0 : numbers, "the terms of the inputs");
     given(call.states, numbers, "memory for the states");
     given(call.h0, product({call.B, call.m}), "states");
     given(call.letters, 1, "letters");
@@ -99,12 +101,32 @@ struct Checks {
     need(call.T <= 1 || call.state_time >= call.m, "states that lie side by side");
     need(call.B <= 1 || call.state_batch >= call.m, "states that lie side by side");
     if (!call.of_states) return;
-    given(call.of_terms, numbers, "memory for the gradient of the terms");
     given(call.of_h0, product({call.B, call.m}), "memory for the gradient of the first states");
     given(call.of_letters, 1, "memory for the gradients of the letters");
     need(call.of_unit == 0 || call.of_unit == 1, "gradients of the states that lie side by side");
+    if (has_inputs) return;
+    given(call.of_terms, numbers, "memory for the gradient of the terms");
     need(call.T <= 1 || call.of_terms_time >= 2 * call.m, "gradients that lie side by side");
     need(call.B <= 1 || call.of_terms_batch >= 2 * call.m, "gradients that lie side by side");
+  }
+
+  // The inputs of a diagonal LRC in place of its terms.
+  void diagonal_inputs(const Diagonal& call) {
+    const DiagonalInputs& inputs = call.inputs;
+    const bool back = call.of_states != nullptr;
+    need(inputs.n >= 0 && inputs.x_width >= inputs.n && inputs.x_width % 16 == 0, "inputs in rows of whole vectors");
+    need(inputs.block >= 1 && call.threads <= call.B, "blocks of at least 1 step and a sample for every thread");
+    product({call.threads, inputs.block, 4 * call.width + inputs.x_width});
+    const std::int64_t weights = product({inputs.n + 1, 2 * call.width});
+    given(inputs.x, product({call.T, call.B, inputs.n}), "an input");
+    given(inputs.weight, weights, "the weights of the inputs");
+    given(inputs.scratch, 1, "memory for a block of terms");
+    given(inputs.transposed, back ? inputs.n : 0, "the transposed weights of the inputs");
+    given(inputs.of_weight, back ? 1 : 0, "memory for the gradients of the weights");
+    aligned(inputs.of_x);
+    strides({inputs.x_time, inputs.x_batch, inputs.x_channel});
+    need(!inputs.of_x || call.T <= 1 || inputs.of_x_time >= inputs.n, "gradients that lie side by side");
+    need(!inputs.of_x || call.B <= 1 || inputs.of_x_batch >= inputs.n, "gradients that lie side by side");
   }
 
   void backward(const Problem& problem, const Gradients& gradients) {

@@ -1,7 +1,7 @@
 // The kernels of one instruction set. Compiled once for each of them; LRCNET_TABLE and LRCNET_NAME say which one it is.
 #include "backward.h"
 #include "cfc.h"
-#include "diagonal.h"
+#include "diagonal_inputs.h"
 #include "forward.h"
 #include "step.h"
 

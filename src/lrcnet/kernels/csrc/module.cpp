@@ -456,7 +456,9 @@ PyObject* cfc(PyObject*, PyObject* const* args, Py_ssize_t count) {
 
 // diagonal(is_double, threads, mixed, elastance, solver, T, B, m, K, width, terms, terms_time, terms_batch, h0, dt,
 // dt_time, dt_batch, dt_value, letters, states, state_time, state_batch, of_states, of_time, of_batch, of_unit, of_terms,
-// of_terms_time, of_terms_batch, of_h0, of_dt, of_letters) -> None. of_states is 0 in the forward pass.
+// of_terms_time, of_terms_batch, of_h0, of_dt, of_letters, n, x_width, x, x_time, x_batch, x_channel, weight, block,
+// scratch, transposed, of_x, of_x_time, of_x_batch, of_weight) -> None. of_states is 0 in the forward pass. Either the
+// terms or the weight is 0, and so is all that belongs to it.
 PyObject* diagonal(PyObject*, PyObject* const* args, Py_ssize_t count) {
   Reader reader{args, count};
   lrcnet::Diagonal call{};
@@ -475,11 +477,20 @@ PyObject* diagonal(PyObject*, PyObject* const* args, Py_ssize_t count) {
   call.of_unit = reader.integer();
   call.of_terms = reader.address(), call.of_terms_time = reader.integer(), call.of_terms_batch = reader.integer();
   call.of_h0 = reader.address(), call.of_dt = reader.address(), call.of_letters = reader.address();
+  lrcnet::DiagonalInputs& inputs = call.inputs;
+  inputs.n = reader.integer(), inputs.x_width = reader.integer();
+  inputs.x = reader.address(), inputs.x_time = reader.integer(), inputs.x_batch = reader.integer(),
+  inputs.x_channel = reader.integer();
+  inputs.weight = reader.address(), inputs.block = reader.integer(), inputs.scratch = reader.address();
+  inputs.transposed = reader.address();
+  inputs.of_x = reader.address(), inputs.of_x_time = reader.integer(), inputs.of_x_batch = reader.integer();
+  inputs.of_weight = reader.address();
   lrcnet::Checks checks{is_double ? 8 : 4};
   checks.diagonal(call);
   if (reader.failed() || refuse(checks)) return nullptr;
-  const std::int64_t numbers = call.T * call.B * call.m * checks.item;
-  call.of_states ? prefer_huge_pages(call.of_terms, 2 * numbers) : prefer_huge_pages(call.states, numbers);
+  const std::int64_t points = call.T * call.B * checks.item;
+  prefer_huge_pages(call.of_states ? call.of_terms : call.states, points * call.m * (call.of_states ? 2 : 1));
+  prefer_huge_pages(inputs.of_x, points * inputs.n);
   bool interrupted;
   {
     Released released;

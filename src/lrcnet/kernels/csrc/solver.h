@@ -64,6 +64,17 @@ LRCNET_INLINE Vec<T> elastance(const Switches& switches, Vec<T> w, Vec<T> k_eps,
   return t[0] - t[1];
 }
 
+// The next state from the gates; c is dt / K times the elastance.
+template <class T>
+LRCNET_INLINE Vec<T> take_step(const Switches& switches, Vec<T> h, Vec<T> c, Vec<T> f, Vec<T> drive) {
+  if (switches.solver == kEuler) return h + c * (drive - f * h);
+  if (switches.solver == kHybrid) return (h + c * drive) / (T(1) + c * f);
+  if (switches.solver == kSlope) return c * (drive - f * h);
+  Vec<T> value, slope;
+  phi<T>(-c * f, value, slope);
+  return h + c * value * (drive - f * h);
+}
+
 // The next state; F and U replace f and u. d is dt / K.
 template <class T>
 LRCNET_INLINE Vec<T> advance(const Switches& switches, Vec<T> h, T d, Vec<T>& f, Vec<T>& u, Vec<T> w,
@@ -76,13 +87,7 @@ LRCNET_INLINE Vec<T> advance(const Switches& switches, Vec<T> h, T d, Vec<T>& f,
     if (switches.saturated) f = s[0], u = hyperbolic_tangent<T>(u, s[1]);
     if (switches.elastance != kNone) eps = switches.elastance == kSymmetric ? s[2] - s[3] : s[2];
   }
-  const Vec<T> c = d * eps, drive = u * unit[kEl];
-  if (switches.solver == kEuler) return h + c * (drive - f * h);
-  if (switches.solver == kHybrid) return (h + c * drive) / (T(1) + c * f);
-  if (switches.solver == kSlope) return c * (drive - f * h);
-  Vec<T> value, slope;
-  phi<T>(-c * f, value, slope);
-  return h + c * value * (drive - f * h);
+  return take_step<T>(switches, h, d * eps, f, u * unit[kEl]);
 }
 
 template <class T>
