@@ -5,6 +5,7 @@
 
 #include "api.h"
 #include "math.h"
+#include "team.h"
 #include "transpose.h"
 
 namespace {
@@ -107,11 +108,11 @@ LRCNET_INLINE void sum_points(const T* weights, index_t rows, const T* y, index_
 }
 
 template <class T, bool Clamp>
-void sum_synapses_of(const Rows<T>& rows, const T* y, index_t y_stride, index_t points, const T* f_from,
+void sum_synapses_of(const Rows<T>& rows, Share share, const T* y, index_t y_stride, index_t points, const T* f_from,
                      const T* u_from, index_t from_stride, T* f_to, T* u_to) {
   constexpr index_t W = kLanes<T>;
   const index_t stride = rows.vectors * W;
-  for (index_t v = 0; v < rows.vectors; ++v) {
+  for (index_t v = share.first; v < share.end; ++v) {
     const T* weights = rows.packed + v * rows.count * kPlanes * W;
     index_t p = 0;
     const auto run = [&](auto samples) {
@@ -127,15 +128,15 @@ void sum_synapses_of(const Rows<T>& rows, const T* y, index_t y_stride, index_t 
   }
 }
 
-// f_to[p][i] = f_from[p][i] + sum_j g s, u likewise; y is (points, rows) with the given row stride, f_to and u_to are
-// (points, padded m) without gaps; from_stride is 0 if all points start from the same numbers.
+// f_to[p][i] = f_from[p][i] + sum_j g s, u likewise, for the units i of a share; y is (points, rows) with the given row
+// stride, f_to and u_to are (points, padded m) without gaps; from_stride is 0 if all points start from the same numbers.
 template <class T>
-void sum_synapses(const Rows<T>& rows, const T* y, index_t y_stride, index_t points, const T* f_from, const T* u_from,
-                  index_t from_stride, T* f_to, T* u_to) {
+void sum_synapses(const Rows<T>& rows, Share share, const T* y, index_t y_stride, index_t points, const T* f_from,
+                  const T* u_from, index_t from_stride, T* f_to, T* u_to) {
   if (needs_clamp(rows, y, y_stride, points))
-    sum_synapses_of<T, true>(rows, y, y_stride, points, f_from, u_from, from_stride, f_to, u_to);
+    sum_synapses_of<T, true>(rows, share, y, y_stride, points, f_from, u_from, from_stride, f_to, u_to);
   else
-    sum_synapses_of<T, false>(rows, y, y_stride, points, f_from, u_from, from_stride, f_to, u_to);
+    sum_synapses_of<T, false>(rows, share, y, y_stride, points, f_from, u_from, from_stride, f_to, u_to);
 }
 
 // What becomes of the terms of y's gradient: nothing, or they are written to, or added to, one vector per point.
@@ -243,12 +244,13 @@ struct PointScratch {
 };
 
 template <class T, bool Clamp, bool WantY>
-void differentiate_synapses_of(const Rows<T>& rows, const T* y, index_t y_stride, index_t points, const T* gf,
-                               const T* gu, T* sums, const PointScratch<T>& scratch) {
+void differentiate_synapses_of(const Rows<T>& rows, Share share, const T* y, index_t y_stride, index_t points,
+                               const T* gf, const T* gu, T* sums, const PointScratch<T>& scratch) {
   for (index_t j = 0; j < rows.count; ++j) {
     T* lanes = scratch.lanes;
-    differentiate_vector<T, Clamp, WantY ? kWrite : kIgnore>(rows, j, 0, y, y_stride, points, gf, gu, sums, lanes);
-    for (index_t v = 1; v < rows.vectors; ++v)
+    differentiate_vector<T, Clamp, WantY ? kWrite : kIgnore>(rows, j, share.first, y, y_stride, points, gf, gu, sums,
+                                                             lanes);
+    for (index_t v = share.first + 1; v < share.end; ++v)
       differentiate_vector<T, Clamp, WantY ? kAdd : kIgnore>(rows, j, v, y, y_stride, points, gf, gu, sums, lanes);
     // By ln(2), because the packed a has the factor log2(e); negative, because it is -a.
     if (WantY)
@@ -257,16 +259,16 @@ void differentiate_synapses_of(const Rows<T>& rows, const T* y, index_t y_stride
   }
 }
 
-// Given gf, gu (points, padded m): adds the gradients of a, b, g, k to sums, laid out as the rows' weights, and that of
-// y to dy (points, padded rows) unless dy is null.
+// Given gf, gu (points, padded m) of the units of a share: adds the gradients of their a, b, g, k to sums, laid out as
+// the rows' weights, and their part of that of y to dy (points, padded rows) unless dy is null.
 template <class T>
-void differentiate_synapses(const Rows<T>& rows, const T* y, index_t y_stride, index_t points, const T* gf, const T* gu,
-                            T* sums, T* dy, index_t dy_stride, const PointScratch<T>& scratch) {
+void differentiate_synapses(const Rows<T>& rows, Share share, const T* y, index_t y_stride, index_t points, const T* gf,
+                            const T* gu, T* sums, T* dy, index_t dy_stride, const PointScratch<T>& scratch) {
   const bool clamp = needs_clamp(rows, y, y_stride, points);
   const auto run =
       dy ? (clamp ? differentiate_synapses_of<T, true, true> : differentiate_synapses_of<T, false, true>)
          : (clamp ? differentiate_synapses_of<T, true, false> : differentiate_synapses_of<T, false, false>);
-  run(rows, y, y_stride, points, gf, gu, sums, scratch);
+  run(rows, share, y, y_stride, points, gf, gu, sums, scratch);
   if (dy) transpose<T, true>(scratch.dy_t, scratch.stride, rows.count, points, dy, dy_stride);
 }
 
