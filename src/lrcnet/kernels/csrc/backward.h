@@ -380,16 +380,24 @@ struct Backward {
     BackwardScratch<T> scratch = self.of_members[number];
     const Member member{number, count, &self.team};
     const Sums<T>& sum = self.sums[0];
-    // Before the members first meet, and so before any of them adds to the sums.
+    // Before the members meet in `fill`, and so before any of them adds to the sums.
     const Share cleared = member.share(static_cast<index_t>(sum.count));
     std::memset(static_cast<void*>(sum.first + cleared.first), 0, static_cast<std::size_t>(cleared.count()) * sizeof(T));
-    self.run_samples(scratch, sum, member, 0, self.sizes.B);
+    self.weights.fill(self.problem, self.sizes, true, member);
+    if (!self.run_samples(scratch, sum, member, 0, self.sizes.B)) return;
+    member.meet();
+    self.write_gradients(member);
   }
 
-  void run_samples(BackwardScratch<T>& scratch, const Sums<T>& sum, const Member& member, index_t first,
+  bool run_samples(BackwardScratch<T>& scratch, const Sums<T>& sum, const Member& member, index_t first,
                    index_t end) const {
     for (index_t sample = first; sample < end; sample += sizes.block)
-      if (!run_block(scratch, sum, member, sample, smaller(sizes.block, end - sample))) return;
+      if (!run_block(scratch, sum, member, sample, smaller(sizes.block, end - sample))) return false;
+    return true;
+  }
+
+  void write_gradients(const Member& member) const {
+    GradientWriter<T>{problem, gradients, sizes, weights, elastic}.write(sums[0], member);
   }
 
   bool run_as_team(lrcnet::RunTeam run_team) {
@@ -402,6 +410,14 @@ struct Backward {
     return true;
   }
 
+  void run_in_parts(lrcnet::RunTasks run_tasks) {
+    weights.fill(problem, sizes, true, Member{});
+    run_tasks(task, this, static_cast<int>(sizes.parts), problem.threads);
+    if (out_of_memory) return;
+    for (index_t part = 1; part < sizes.parts; ++part) sums[0].add(sums[part]);
+    write_gradients(Member{});
+  }
+
   int run(lrcnet::RunTasks run_tasks, lrcnet::RunTeam run_team) {
     void *block, *sums_block;
     Several<Sums<T>> all;
@@ -411,15 +427,10 @@ struct Backward {
       return 1;
     }
     sums = all.each;
-    weights.fill(problem, sizes, true);
     if (sizes.members > 1)
       out_of_memory = !run_as_team(run_team);
     else
-      run_tasks(task, this, static_cast<int>(sizes.parts), problem.threads);
-    if (!out_of_memory) {
-      for (index_t part = 1; part < sizes.parts; ++part) sums[0].add(sums[part]);
-      GradientWriter<T>{problem, gradients, sizes, weights, elastic}.write(sums[0]);
-    }
+      run_in_parts(run_tasks);
     std::free(sums_block);
     std::free(block);
     return out_of_memory ? 1 : 0;

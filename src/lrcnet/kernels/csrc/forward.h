@@ -184,9 +184,11 @@ struct Forward {
   // Computes one member's share of the units of the whole batch.
   static void team_task(void* context, int number, int count) {
     Forward& self = *static_cast<Forward*>(context);
+    const Member member{number, count, &self.team};
     ForwardScratch<T> scratch = self.of_members[number];
-    if (count > 1) scratch.h = self.of_members[0].h, scratch.next = self.of_members[1].h;
-    self.run_samples(scratch, Member{number, count, &self.team}, 0, self.sizes.B);
+    if (!member.alone()) scratch.h = self.of_members[0].h, scratch.next = self.of_members[1].h;
+    self.weights.fill(self.problem, self.sizes, false, member);
+    self.run_samples(scratch, member, 0, self.sizes.B);
   }
 
   void run_samples(ForwardScratch<T>& scratch, const Member& member, index_t first, index_t end) const {
@@ -208,11 +210,12 @@ struct Forward {
     if (sizes.T == 0 || sizes.B == 0) return 0;
     void* block;
     if (!allocate(weights, block, sizes, problem.elastance != kNone, false)) return 1;
-    weights.fill(problem, sizes, false);
-    if (sizes.members > 1)
+    if (sizes.members > 1) {
       out_of_memory = !run_as_team(run_team);
-    else
+    } else {
+      weights.fill(problem, sizes, false, Member{});
       run_tasks(task, this, static_cast<int>(sizes.parts), problem.threads);
+    }
     std::free(block);
     return out_of_memory ? 1 : 0;
   }

@@ -7,6 +7,7 @@
 #include "api.h"
 #include "solver.h"
 #include "synapses.h"
+#include "team.h"
 #include "wired.h"
 
 namespace {
@@ -159,6 +160,9 @@ struct Prepared {
     input_packed = arena.take<T>(sizes.input_wired ? 0 : sizes.n * row);
     state_bounds = arena.take<T>(2 * sizes.m);
     input_bounds = arena.take<T>(2 * sizes.n);
+    const index_t last = sizes.m - (sizes.vectors - 1) * kLanes<T>;
+    state = {sizes.m, sizes.vectors, last, state_packed, state_bounds, state_bounds + sizes.m};
+    input = {sizes.n, sizes.vectors, last, input_packed, input_bounds, input_bounds + sizes.n};
     if (sizes.wired) state_wires.lay_out(arena, sizes.m, sizes.m, sizes.state_wires);
     if (sizes.input_wired) input_wires.lay_out(arena, sizes.n, sizes.m, sizes.input_wires);
     o = arena.take<T>(elastic ? sizes.o_rows() * sizes.m_padded : 0);
@@ -185,17 +189,29 @@ struct Prepared {
     for (int letter = 0; letter < kUnitLetters; ++letter) values[letter] = load(unit[letter] + i);
   }
 
-  void fill(const Problem& problem, Sizes sizes, bool backward) {
+  // All members of a team fill their parts and meet before it returns.
+  void fill(const Problem& problem, const Sizes& sizes, bool backward, const Member& member) {
     const Letters<const void*>& letters = problem.letters;
     const Letters<double>& units = *problem.units;
     if (sizes.wired)
       state_wires.fill(letters, units, problem.mask, 0);
     else
-      pack_rows(state, backward, letters, units, problem.mask, 0, sizes.m, sizes.m, state_packed, state_bounds);
+      pack_rows(member.share(sizes.m), backward, letters, units, problem.mask, 0, sizes.m, sizes.m, state_packed,
+                state_bounds);
     if (sizes.input_wired)
       input_wires.fill(letters, units, problem.mask, sizes.m);
     else
-      pack_rows(input, backward, letters, units, problem.mask, sizes.m, sizes.n, sizes.m, input_packed, input_bounds);
+      pack_rows(member.share(sizes.n), backward, letters, units, problem.mask, sizes.m, sizes.n, sizes.m, input_packed,
+                input_bounds);
+    if (member.number == 0) fill_units(problem, sizes);
+    if (problem.elastance != lrcnet::kNone) fill_elastance(problem, sizes, member.share(sizes.o_rows()));
+    member.meet();
+    if (problem.elastance != lrcnet::kNone && backward) transpose_elastance(sizes, member.share(sizes.vectors));
+  }
+
+  void fill_units(const Problem& problem, const Sizes& sizes) const {
+    const Letters<const void*>& letters = problem.letters;
+    const Letters<double>& units = *problem.units;
     copy_nonnegative(g_l, letters.g_l, units.g_l, sizes.m, sizes.m_padded);
     copy_padded(p, letters.p, units.p, sizes.m, sizes.m_padded, T(0));
     for (int letter = 0; letter < kUnitLetters; ++letter) {
@@ -208,22 +224,27 @@ struct Prepared {
     }
     copy_padded(scale, letters.input_scale, units.input_scale, sizes.n, sizes.n_padded, T(1));
     copy_padded(shift, letters.input_shift, units.input_shift, sizes.n, sizes.n_padded, T(0));
-    if (problem.elastance == lrcnet::kNone) return;
-    const T* weights = static_cast<const T*>(letters.o);
-    const T o_unit = static_cast<T>(units.o);
-    for (index_t j = 0; j < sizes.o_rows(); ++j)
+  }
+
+  void fill_elastance(const Problem& problem, const Sizes& sizes, Share rows) const {
+    const T* weights = static_cast<const T*>(problem.letters.o);
+    const T o_unit = static_cast<T>(problem.units->o);
+    for (index_t j = rows.first; j < rows.end; ++j)
       for (index_t i = 0; i < sizes.m_padded; i += kLanes<T>) {
         const index_t at = j * sizes.m + i, here = sizes.m - i;
         const Vec<T> value = load_part(weights + at, here) * o_unit;
         store(o + j * sizes.m_padded + i, problem.mask ? masked<T>(value, load_mask<T>(problem.mask + at, here)) : value);
       }
-    if (!backward) return;
-    for (index_t i = 0; i < sizes.m; ++i) {
-      for (index_t j = 0; !sizes.wired && j < sizes.m_padded; ++j)
-        o_t_state[i * sizes.m_padded + j] = j < sizes.m ? o[j * sizes.m_padded + i] : T(0);
-      for (index_t j = 0; !sizes.input_wired && j < sizes.n_padded; ++j)
-        o_t_input[i * sizes.n_padded + j] = j < sizes.n ? o[(sizes.m + j) * sizes.m_padded + i] : T(0);
-    }
+  }
+
+  // For the units of a share, which no other member of a team reads.
+  void transpose_elastance(const Sizes& sizes, Share share) const {
+    const index_t first = share.first * kLanes<T>, units = smaller(sizes.m, share.end * kLanes<T>) - first;
+    if (!sizes.wired)
+      transpose(o + first, sizes.m_padded, sizes.m, units, o_t_state + first * sizes.m_padded, sizes.m_padded);
+    if (!sizes.input_wired)
+      transpose(o + sizes.m * sizes.m_padded + first, sizes.m_padded, sizes.n, units,
+                o_t_input + first * sizes.n_padded, sizes.n_padded);
   }
 };
 

@@ -53,13 +53,13 @@ struct GradientWriter {
     }
   }
 
-  void write_row_gradients(const T* packed, index_t first, index_t count) const {
+  void write_row_gradients(const T* packed, index_t first, Share some) const {
     T *a = static_cast<T*>(gradients.letters.a), *b = static_cast<T*>(gradients.letters.b),
       *g = static_cast<T*>(gradients.letters.g), *k = static_cast<T*>(gradients.letters.k);
     const Letters<double>& units = *problem.units;
     const T a_unit = static_cast<T>(units.a), b_unit = static_cast<T>(units.b), g_unit = static_cast<T>(units.g),
             k_unit = static_cast<T>(units.k);
-    for (index_t j = 0; j < count; ++j)
+    for (index_t j = some.first; j < some.end; ++j)
       for (index_t v = 0; v < sizes.vectors; ++v) {
         const T* from = packed + (j * sizes.vectors + v) * kPlanes * W;
         const index_t at = (first + j) * sizes.m + v * W, here = sizes.m - v * W;
@@ -103,9 +103,9 @@ struct GradientWriter {
   }
 
   // Writes the gradients of o for the rows that are not in a list; zeros without an elastance.
-  void write_o_gradients(const T* from) const {
+  void write_o_gradients(const T* from, Share rows) const {
     const T unit = static_cast<T>(problem.units->o);
-    for (index_t j = 0; gradients.letters.o && j < sizes.o_rows(); ++j)
+    for (index_t j = rows.first; gradients.letters.o && j < rows.end; ++j)
       for (index_t i = 0; i < sizes.m; i += W) {
         const index_t at = j * sizes.m + i, here = sizes.m - i;
         Vec<T> by_o = elastic ? load(from + j * sizes.m_padded + i) * unit : Vec<T>{};
@@ -114,20 +114,25 @@ struct GradientWriter {
       }
   }
 
-  void write(const Sums<T>& all) const {
-    write_o_gradients(all.o);
+  // Writes one member's share of the rows.
+  void write(const Sums<T>& all, const Member& member) const {
+    write_o_gradients(all.o, member.share(sizes.o_rows()));
     if (sizes.wired) {
       clear_rows(0, sizes.m);
       write_wire_gradients(weights.state_wires, all.state, 0);
     } else {
-      write_row_gradients(all.state, 0, sizes.m);
+      write_row_gradients(all.state, 0, member.share(sizes.m));
     }
     if (sizes.input_wired) {
       clear_rows(sizes.m, sizes.n);
       write_wire_gradients(weights.input_wires, all.input, sizes.m);
     } else {
-      write_row_gradients(all.input, sizes.m, sizes.n);
+      write_row_gradients(all.input, sizes.m, member.share(sizes.n));
     }
+    if (member.number == 0) write_unit_gradients(all);
+  }
+
+  void write_unit_gradients(const Sums<T>& all) const {
     const Letters<void*>& to = gradients.letters;
     const Letters<double>& units = *problem.units;
     write_gradient(to.g_l, all.g_l, units.g_l, problem.letters.g_l, sizes.m);

@@ -31,10 +31,10 @@ LRCNET_INLINE T magnitude(T v) {
   return v < T(0) ? -v : v;
 }
 
-// Packs rows [first, first + count) of the (rows, m) matrices a, b, g, k, each times its unit; 0 where the mask has no
-// synapse.
+// Packs `some` of the rows [first, first + count) of the (rows, m) matrices a, b, g, k, each times its unit; 0 where the
+// mask has no synapse.
 template <class T>
-void pack_rows(Rows<T>& rows, bool row_major, const lrcnet::Letters<const void*>& letters,
+void pack_rows(Share some, bool row_major, const lrcnet::Letters<const void*>& letters,
                const lrcnet::Letters<double>& units, const unsigned char* mask, index_t first, index_t count, index_t m,
                T* packed, T* bounds) {
   const T *a = static_cast<const T*>(letters.a), *b = static_cast<const T*>(letters.b),
@@ -43,7 +43,7 @@ void pack_rows(Rows<T>& rows, bool row_major, const lrcnet::Letters<const void*>
           g_unit = static_cast<T>(units.g), k_unit = static_cast<T>(units.k);
   constexpr index_t W = kLanes<T>;
   const index_t vectors = padded<T>(m) / W;
-  for (index_t j = 0; j < count; ++j) {
+  for (index_t j = some.first; j < some.end; ++j) {
     const index_t row = (first + j) * m;
     Vec<T> a_most = {}, b_most = {}, nan_sum = {};
     for (index_t v = 0; v < vectors; ++v) {
@@ -71,7 +71,6 @@ void pack_rows(Rows<T>& rows, bool row_major, const lrcnet::Letters<const void*>
     bounds[j] = a_row + sum_lanes<T>(nan_sum);
     bounds[count + j] = b_row;
   }
-  rows = {count, vectors, m - (vectors - 1) * W, packed, bounds, bounds + count};
 }
 
 // Whether some |a y + b| may exceed the limit up to which exp needs no clamp. NaN counts as exceeding it.

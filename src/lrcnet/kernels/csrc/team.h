@@ -10,7 +10,7 @@
 
 namespace {
 
-// A range of vectors of units.
+// A range: of vectors of units, if nothing else is said.
 struct Share {
   index_t first, end;
 
