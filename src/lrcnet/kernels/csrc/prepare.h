@@ -23,7 +23,7 @@ constexpr index_t kPoints = 128;
 constexpr double kSynapsesPerThread = 60000;
 // The same for a thread that shares the units of a layer and meets the others in every unfolding: the synapses that it
 // computes between two meetings.
-constexpr double kSynapsesPerMeeting = 16384;
+constexpr double kSynapsesPerMeeting = 32768;
 
 // Making the list of a wiring costs as much as this many points of each of its synapses.
 constexpr double kPointsPerWire = 16;
@@ -135,7 +135,8 @@ struct Sizes {
 
   // As many as have a vector of units each and enough to do between two meetings.
   index_t most_members() const {
-    const double synapses = static_cast<double>(block) * m * m;
+    const index_t blocks = larger(1, (B + kSamples - 1) / kSamples);
+    const double synapses = static_cast<double>(B) / blocks * m * m;
     return smaller(vectors, static_cast<index_t>(synapses / kSynapsesPerMeeting));
   }
 
