@@ -42,7 +42,9 @@ class Sanitizer(NamedTuple):
     tests: list[str]
 
 
-_TESTS = [f"tests/kernels/test_{name}.py" for name in ("values", "operator", "backend", "boundary", "wired", "shared_units")]
+_TESTS = [
+    f"tests/kernels/test_{name}.py" for name in ("values", "operator", "backend", "boundary", "wired", "shared_units")
+]
 SANITIZERS = (
     Sanitizer(
         "address,undefined",

@@ -194,15 +194,16 @@ struct Prepared {
   void fill(const Problem& problem, const Sizes& sizes, bool backward, const Member& member) {
     const Letters<const void*>& letters = problem.letters;
     const Letters<double>& units = *problem.units;
+    const index_t shares = backward ? member.count : 0;
     if (sizes.wired)
       state_wires.fill(letters, units, problem.mask, 0);
     else
-      pack_rows(member.share(sizes.m), backward, letters, units, problem.mask, 0, sizes.m, sizes.m, state_packed,
+      pack_rows(member.share(sizes.m), shares, letters, units, problem.mask, 0, sizes.m, sizes.m, state_packed,
                 state_bounds);
     if (sizes.input_wired)
       input_wires.fill(letters, units, problem.mask, sizes.m);
     else
-      pack_rows(member.share(sizes.n), backward, letters, units, problem.mask, sizes.m, sizes.n, sizes.m, input_packed,
+      pack_rows(member.share(sizes.n), shares, letters, units, problem.mask, sizes.m, sizes.n, sizes.m, input_packed,
                 input_bounds);
     if (member.number == 0) fill_units(problem, sizes);
     if (problem.elastance != lrcnet::kNone) fill_elastance(problem, sizes, member.share(sizes.o_rows()));

@@ -53,15 +53,19 @@ struct GradientWriter {
     }
   }
 
-  void write_row_gradients(const T* packed, index_t first, Share some) const {
+  // Writes a member's share of the `count` rows from `first` on, whose sums lie share after share.
+  void write_row_gradients(const T* packed, index_t first, index_t count, const Member& member) const {
+    const Share some = member.share(count);
     T *a = static_cast<T*>(gradients.letters.a), *b = static_cast<T*>(gradients.letters.b),
       *g = static_cast<T*>(gradients.letters.g), *k = static_cast<T*>(gradients.letters.k);
     const Letters<double>& units = *problem.units;
     const T a_unit = static_cast<T>(units.a), b_unit = static_cast<T>(units.b), g_unit = static_cast<T>(units.g),
             k_unit = static_cast<T>(units.k);
-    for (index_t j = some.first; j < some.end; ++j)
-      for (index_t v = 0; v < sizes.vectors; ++v) {
-        const T* from = packed + (j * sizes.vectors + v) * kPlanes * W;
+    for (index_t j = some.first; j < some.end; ++j) {
+      Share share{0, 0};
+      for (index_t v = 0, number = 0; v < sizes.vectors; ++v) {
+        if (v == share.end) share = Share::of(sizes.vectors, number++, member.count);
+        const T* from = packed + place_in_share<T>(share, count, j, v);
         const index_t at = (first + j) * sizes.m + v * W, here = sizes.m - v * W;
         const IVec<T> exists = problem.mask ? load_mask<T>(problem.mask + at, here) : ~IVec<T>{};
         store_part(a + at, masked<T>(load(from + kA * W) * a_unit, exists), here);
@@ -73,6 +77,7 @@ struct GradientWriter {
         const auto passes = (value >= T(0)) | (by_g < T(0));
         store_part(g + at, masked<T>(passes ? by_g : Vec<T>{}, exists), here);
       }
+    }
   }
 
   // Writes the gradients of the synapses that exist; the caller has cleared the others.
@@ -121,13 +126,13 @@ struct GradientWriter {
       clear_rows(0, sizes.m);
       write_wire_gradients(weights.state_wires, all.state, 0);
     } else {
-      write_row_gradients(all.state, 0, member.share(sizes.m));
+      write_row_gradients(all.state, 0, sizes.m, member);
     }
     if (sizes.input_wired) {
       clear_rows(sizes.m, sizes.n);
       write_wire_gradients(weights.input_wires, all.input, sizes.m);
     } else {
-      write_row_gradients(all.input, sizes.m, member.share(sizes.n));
+      write_row_gradients(all.input, sizes.m, sizes.n, member);
     }
     if (member.number == 0) write_unit_gradients(all);
   }

@@ -21,7 +21,7 @@ struct Rows {
   index_t count;     // rows
   index_t vectors;   // vectors of postsynaptic units
   index_t last;      // units in the last of them
-  const T* packed;   // forward: [vector][row][plane][lane]; backward: [row][vector][plane][lane]
+  const T* packed;   // forward: [vector][row][plane][lane]; backward: [row][vector][plane][lane], share after share
   const T* a_bound;  // [row]: the largest magnitude of the plane kA
   const T* b_bound;  // [row]: that of kB
 };
@@ -31,10 +31,17 @@ LRCNET_INLINE T magnitude(T v) {
   return v < T(0) ? -v : v;
 }
 
-// Packs `some` of the rows [first, first + count) of the (rows, m) matrices a, b, g, k, each times its unit; 0 where the
-// mask has no synapse.
+// Where the backward pass has vector v of a row. What one member of a team reads and writes lies together: rows of which
+// each member touches a part would fill only a part of its caches, and make members fetch each other's memory ahead.
 template <class T>
-void pack_rows(Share some, bool row_major, const lrcnet::Letters<const void*>& letters,
+LRCNET_INLINE index_t place_in_share(Share share, index_t rows, index_t row, index_t v) {
+  return (share.first * rows + row * share.count() + v - share.first) * kPlanes * kLanes<T>;
+}
+
+// Packs `some` of the rows [first, first + count) of the (rows, m) matrices a, b, g, k, each times its unit; 0 where the
+// mask has no synapse. The units are divided into `shares`, 0 for the layout of the forward pass.
+template <class T>
+void pack_rows(Share some, index_t shares, const lrcnet::Letters<const void*>& letters,
                const lrcnet::Letters<double>& units, const unsigned char* mask, index_t first, index_t count, index_t m,
                T* packed, T* bounds) {
   const T *a = static_cast<const T*>(letters.a), *b = static_cast<const T*>(letters.b),
@@ -46,8 +53,10 @@ void pack_rows(Share some, bool row_major, const lrcnet::Letters<const void*>& l
   for (index_t j = some.first; j < some.end; ++j) {
     const index_t row = (first + j) * m;
     Vec<T> a_most = {}, b_most = {}, nan_sum = {};
-    for (index_t v = 0; v < vectors; ++v) {
-      T* to = packed + (row_major ? j * vectors + v : v * count + j) * kPlanes * W;
+    Share share{0, 0};
+    for (index_t v = 0, number = 0; v < vectors; ++v) {
+      if (shares && v == share.end) share = Share::of(vectors, number++, shares);
+      T* to = packed + (shares ? place_in_share<T>(share, count, j, v) : (v * count + j) * kPlanes * W);
       const index_t here = m - v * W, at = row + v * W;
       const IVec<T> exists = mask ? load_mask<T>(mask + at, here) : ~IVec<T>{};
       const Vec<T> av = masked<T>(load_part(a + at, here) * -a_unit, exists),
@@ -180,11 +189,11 @@ struct SynapseVector {
 
 // The gradients of vector v of the synapses of row j at all points.
 template <class T, bool Clamp, ByInput by_input>
-LRCNET_INLINE void differentiate_vector(const Rows<T>& rows, index_t j, index_t v, const T* y, index_t y_stride,
-                                        index_t points, const T* gf, const T* gu, T* sums, T* lanes) {
+LRCNET_INLINE void differentiate_vector(const Rows<T>& rows, Share share, index_t j, index_t v, const T* y,
+                                        index_t y_stride, index_t points, const T* gf, const T* gu, T* sums, T* lanes) {
   constexpr index_t W = kLanes<T>;
   constexpr int S = 2;
-  const index_t stride = rows.vectors * W, at = (j * rows.vectors + v) * kPlanes * W;
+  const index_t stride = rows.vectors * W, at = place_in_share<T>(share, rows.count, j, v);
   const T* weights = rows.packed + at;
   const SynapseVector<T> vector{load(weights + kA * W), load(weights + kB * W), load(weights + kG * W),
                                 load(weights + kK * W), lanes_below<T>(v == rows.vectors - 1 ? rows.last : W)};
@@ -247,10 +256,11 @@ void differentiate_synapses_of(const Rows<T>& rows, Share share, const T* y, ind
                                const T* gf, const T* gu, T* sums, const PointScratch<T>& scratch) {
   for (index_t j = 0; j < rows.count; ++j) {
     T* lanes = scratch.lanes;
-    differentiate_vector<T, Clamp, WantY ? kWrite : kIgnore>(rows, j, share.first, y, y_stride, points, gf, gu, sums,
-                                                             lanes);
+    differentiate_vector<T, Clamp, WantY ? kWrite : kIgnore>(rows, share, j, share.first, y, y_stride, points, gf, gu,
+                                                             sums, lanes);
     for (index_t v = share.first + 1; v < share.end; ++v)
-      differentiate_vector<T, Clamp, WantY ? kAdd : kIgnore>(rows, j, v, y, y_stride, points, gf, gu, sums, lanes);
+      differentiate_vector<T, Clamp, WantY ? kAdd : kIgnore>(rows, share, j, v, y, y_stride, points, gf, gu, sums,
+                                                             lanes);
     // By ln(2), because the packed a has the factor log2(e); negative, because it is -a.
     if (WantY)
       sum_lanes_of_points(lanes, points, static_cast<T>(-0.69314718055994530942),

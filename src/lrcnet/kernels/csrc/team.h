@@ -15,6 +15,11 @@ struct Share {
   index_t first, end;
 
   index_t count() const { return end - first; }
+
+  // Part `number` of `count` parts of so many things; none is empty if there are at least as many things as parts.
+  static Share of(index_t things, index_t number, index_t count) {
+    return {things * number / count, things * (number + 1) / count};
+  }
 };
 
 // Where the members wait for each other. The compiler's own atomics instead of the library's: functions of a library
@@ -25,7 +30,7 @@ struct MeetingPoint {
   alignas(64) unsigned round = 0;
 
   // About as long as a thread is late that runs. One that does not run needs the processor, perhaps this one.
-  static constexpr int kSpins = 1000;
+  static constexpr int kSpins = 10000;
 
   // Returns once all `members` have called it. What each wrote before, all see afterwards.
   void wait(unsigned members) {
@@ -70,8 +75,7 @@ struct Member {
     if (!alone()) team->meeting_point.wait(static_cast<unsigned>(count));
   }
 
-  // This member's part of so many things; every member has one if there are at least as many things as members.
-  Share share(index_t things) const { return {things * number / count, things * (number + 1) / count}; }
+  Share share(index_t things) const { return Share::of(things, number, count); }
 
   // Whether all members must give up. They meet here; they must meet once more before they ask again.
   bool interrupted(const lrcnet::Problem& problem) const {
