@@ -47,6 +47,8 @@ void run_in_turn(lrcnet::Task task, void* context, int count, int) {
   for (int i = 0; i < count; ++i) task(context, i);
 }
 
+void run_team_of_one(lrcnet::TeamTask task, void* context, int) { task(context, 0, 1); }
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -80,7 +82,7 @@ int main(int count, char** arguments) {
   problem.states = std::malloc(states * size);
   problem.state_time = call.B * call.m, problem.state_batch = call.m;
   problem.saved = std::malloc(states * size * static_cast<std::size_t>(call.K * 4));
-  if (LRCNET_TABLE.scan(problem, is_double, run_in_turn)) return 3;
+  if (LRCNET_TABLE.scan(problem, is_double, run_in_turn, run_team_of_one)) return 3;
   files.write(problem.states, static_cast<std::int64_t>(states), size);
 
   void* first = std::malloc(static_cast<std::size_t>(call.B * call.m) * size);
@@ -97,7 +99,7 @@ int main(int count, char** arguments) {
   gradients.dt_time = call.B, gradients.dt_batch = 1;
   std::size_t next = 0;
   gradients.letters.each([&](void*& letter) { letter = room(counts[next++]); });
-  if (LRCNET_TABLE.scan_backward(problem, gradients, is_double, run_in_turn)) return 3;
+  if (LRCNET_TABLE.scan_backward(problem, gradients, is_double, run_in_turn, run_team_of_one)) return 3;
   files.write(gradients.x, readings, size), files.write(gradients.h0, call.B * call.m, size);
   files.write(gradients.dt, call.T * call.B, size);
   next = 0;

@@ -42,7 +42,9 @@ class Sanitizer(NamedTuple):
     tests: list[str]
 
 
-_TESTS = [f"tests/kernels/test_{name}.py" for name in ("values", "operator", "backend", "boundary", "wired")]
+_TESTS = [
+    f"tests/kernels/test_{name}.py" for name in ("values", "operator", "backend", "boundary", "wired", "shared_units")
+]
 SANITIZERS = (
     Sanitizer(
         "address,undefined",
@@ -51,7 +53,12 @@ SANITIZERS = (
         # Python keeps memory to its end on purpose; what the kernels allocate they free in the same call.
         {"ASAN_OPTIONS": "detect_leaks=0"},
         tuple(BUILDS),
-        [*_TESTS, "-k", "not compiles and not exports and not fork and not opcheck and not recorded_program"],
+        [
+            *_TESTS,
+            "-k",
+            "not compiles and not exports and not fork and not opcheck and not recorded_program and not limit "
+            "and not parallel_region and not no_memory",
+        ],
     ),
     Sanitizer(
         "thread",
@@ -60,7 +67,13 @@ SANITIZERS = (
         ["-DLRCNET_OWN_THREADS"],
         {"TSAN_OPTIONS": "halt_on_error=1 exitcode=66 ignore_noninstrumented_modules=1"},
         ("baseline",),
-        ["tests/kernels/test_threads.py"],
+        # A program in a process of its own runs the module that is installed, or forks.
+        [
+            "tests/kernels/test_threads.py",
+            "tests/kernels/test_shared_units.py",
+            "-k",
+            "not fork and not limit and not parallel_region and not no_memory and not python_threads",
+        ],
     ),
 )
 

@@ -122,10 +122,14 @@ inline std::int64_t saved_planes(int elastance, std::int64_t K) { return 2 + (el
 using Task = void (*)(void* context, int index);
 using RunTasks = void (*)(Task task, void* context, int count, int threads);
 
+// Members of a team run at the same time, so that they may wait for each other. There may be fewer than were asked for.
+using TeamTask = void (*)(void* context, int member, int members);
+using RunTeam = void (*)(TeamTask task, void* context, int threads);
+
 struct Kernels {
   const char* name;
-  int (*scan)(const Problem&, bool is_double, RunTasks);  // 0, or 1 when memory ran out
-  int (*scan_backward)(const Problem&, const Gradients&, bool is_double, RunTasks);
+  int (*scan)(const Problem&, bool is_double, RunTasks, RunTeam);  // 0, or 1 when memory ran out
+  int (*scan_backward)(const Problem&, const Gradients&, bool is_double, RunTasks, RunTeam);
   void (*step)(const Problem&, bool is_double, const void* h, void* out, void* scratch);
   void (*sigmoids)(const void* from, void* to, std::int64_t count, bool is_double);
   float (*multiply_adds)(std::int64_t count);

@@ -7,12 +7,13 @@
 
 namespace {
 
-int scan(const Problem& problem, bool is_double, lrcnet::RunTasks run) {
-  return is_double ? Forward<double>(problem).run(run) : Forward<float>(problem).run(run);
+int scan(const Problem& problem, bool is_double, lrcnet::RunTasks tasks, lrcnet::RunTeam team) {
+  return is_double ? Forward<double>(problem).run(tasks, team) : Forward<float>(problem).run(tasks, team);
 }
 
-int scan_backward(const Problem& problem, const Gradients& to, bool is_double, lrcnet::RunTasks run) {
-  return is_double ? Backward<double>(problem, to).run(run) : Backward<float>(problem, to).run(run);
+int scan_backward(const Problem& problem, const Gradients& to, bool is_double, lrcnet::RunTasks tasks,
+                  lrcnet::RunTeam team) {
+  return is_double ? Backward<double>(problem, to).run(tasks, team) : Backward<float>(problem, to).run(tasks, team);
 }
 
 void step(const Problem& problem, bool is_double, const void* h, void* out, void* scratch) {

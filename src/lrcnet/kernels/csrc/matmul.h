@@ -7,7 +7,7 @@ namespace {
 
 template <class T, int R, int N>
 LRCNET_INLINE void matmul_block(const T* a, index_t a_row, index_t a_col, const T* b, index_t b_row, index_t depth,
-                                T* c, index_t c_row) {
+                                const T* from, index_t from_row, T* c, index_t c_row) {
   constexpr index_t W = kLanes<T>;
   Vec<T> sum[R][N] = {};
   for (index_t k = 0; k < depth; ++k)
@@ -16,28 +16,52 @@ LRCNET_INLINE void matmul_block(const T* a, index_t a_row, index_t a_col, const 
       for (int r = 0; r < R; ++r) sum[r][n] += right * a[r * a_row + k * a_col];
     }
   for (int r = 0; r < R; ++r)
-    for (int n = 0; n < N; ++n) store(c + r * c_row + n * W, load(c + r * c_row + n * W) + sum[r][n]);
+    for (int n = 0; n < N; ++n) store(c + r * c_row + n * W, load(from + r * from_row + n * W) + sum[r][n]);
+}
+
+template <class T, int R, int N>
+LRCNET_INLINE void matmul_block(const T* a, index_t a_row, index_t a_col, const T* b, index_t b_row, index_t depth,
+                                T* c, index_t c_row) {
+  matmul_block<T, R, N>(a, a_row, a_col, b, b_row, depth, c, c_row, c, c_row);
 }
 
 template <class T, int R>
 LRCNET_INLINE void matmul_strip(const T* a, index_t a_row, index_t a_col, const T* b, index_t b_row, index_t depth,
-                                T* c, index_t c_row, index_t vectors) {
+                                const T* from, index_t from_row, T* c, index_t c_row, index_t vectors) {
   constexpr index_t W = kLanes<T>;
   index_t v = 0;
+  const auto run = [&](auto several) {
+    constexpr int N = decltype(several)::value;
+    matmul_block<T, R, N>(a, a_row, a_col, b + v * W, b_row, depth, from + v * W, from_row, c + v * W, c_row);
+    v += N;
+  };
   if (kShared >= 4)  // with 16 registers the sums of four vectors would spill
-    for (; v + 4 <= vectors; v += 4) matmul_block<T, R, 4>(a, a_row, a_col, b + v * W, b_row, depth, c + v * W, c_row);
-  for (; v + 2 <= vectors; v += 2) matmul_block<T, R, 2>(a, a_row, a_col, b + v * W, b_row, depth, c + v * W, c_row);
-  if (v < vectors) matmul_block<T, R, 1>(a, a_row, a_col, b + v * W, b_row, depth, c + v * W, c_row);
+    while (v + 4 <= vectors) run(Count<4>{});
+  while (v + 2 <= vectors) run(Count<2>{});
+  if (v < vectors) run(Count<1>{});
 }
 
-// c (rows, vectors of columns) += a (rows, depth; any strides) b (depth, columns).
+// c (rows, vectors of columns) = from + a (rows, depth; any strides) b (depth, columns); from_row is 0 if all rows start
+// from the same numbers.
+template <class T>
+void matmul(const T* a, index_t a_row, index_t a_col, index_t rows, const T* b, index_t b_row, index_t depth,
+            const T* from, index_t from_row, T* c, index_t c_row, index_t vectors) {
+  index_t r = 0;
+  const auto run = [&](auto several) {
+    constexpr int R = decltype(several)::value;
+    matmul_strip<T, R>(a + r * a_row, a_row, a_col, b, b_row, depth, from + r * from_row, from_row, c + r * c_row, c_row,
+                       vectors);
+    r += R;
+  };
+  while (r + 4 <= rows) run(Count<4>{});
+  while (r < rows) run(Count<1>{});
+}
+
+// c += a b.
 template <class T>
 void matmul_add(const T* a, index_t a_row, index_t a_col, index_t rows, const T* b, index_t b_row, index_t depth, T* c,
                 index_t c_row, index_t vectors) {
-  index_t r = 0;
-  for (; r + 4 <= rows; r += 4)
-    matmul_strip<T, 4>(a + r * a_row, a_row, a_col, b, b_row, depth, c + r * c_row, c_row, vectors);
-  for (; r < rows; ++r) matmul_strip<T, 1>(a + r * a_row, a_row, a_col, b, b_row, depth, c + r * c_row, c_row, vectors);
+  matmul(a, a_row, a_col, rows, b, b_row, depth, c, c_row, c, c_row, vectors);
 }
 
 }  // namespace

@@ -270,7 +270,7 @@ PyObject* scan(PyObject*, PyObject* const* args, Py_ssize_t count) {
   {
     Released released;
     problem.is_interrupted = Released::ask, problem.watch = &released;
-    failed = in_use->scan(problem, is_double, lrcnet::run_tasks);
+    failed = in_use->scan(problem, is_double, lrcnet::run_tasks, lrcnet::run_team);
     interrupted = released.interrupted;
     if (!failed && !interrupted)
       diverged =
@@ -303,7 +303,7 @@ PyObject* scan_backward(PyObject*, PyObject* const* args, Py_ssize_t count) {
   {
     Released released;
     problem.is_interrupted = Released::ask, problem.watch = &released;
-    failed = in_use->scan_backward(problem, gradients, is_double, lrcnet::run_tasks);
+    failed = in_use->scan_backward(problem, gradients, is_double, lrcnet::run_tasks, lrcnet::run_team);
     interrupted = released.interrupted;
   }
   return interrupted ? nullptr : no_memory(failed);

@@ -5,6 +5,7 @@
 
 #include "api.h"
 #include "math.h"
+#include "team.h"
 #include "transpose.h"
 
 namespace {
@@ -20,7 +21,7 @@ struct Rows {
   index_t count;     // rows
   index_t vectors;   // vectors of postsynaptic units
   index_t last;      // units in the last of them
-  const T* packed;   // forward: [vector][row][plane][lane]; backward: [row][vector][plane][lane]
+  const T* packed;   // forward: [vector][row][plane][lane]; backward: [row][vector][plane][lane], share after share
   const T* a_bound;  // [row]: the largest magnitude of the plane kA
   const T* b_bound;  // [row]: that of kB
 };
@@ -30,10 +31,17 @@ LRCNET_INLINE T magnitude(T v) {
   return v < T(0) ? -v : v;
 }
 
-// Packs rows [first, first + count) of the (rows, m) matrices a, b, g, k, each times its unit; 0 where the mask has no
-// synapse.
+// Where the backward pass has vector v of a row. What one member of a team reads and writes lies together: rows of which
+// each member touches a part would fill only a part of its caches, and make members fetch each other's memory ahead.
 template <class T>
-void pack_rows(Rows<T>& rows, bool row_major, const lrcnet::Letters<const void*>& letters,
+LRCNET_INLINE index_t place_in_share(Share share, index_t rows, index_t row, index_t v) {
+  return (share.first * rows + row * share.count() + v - share.first) * kPlanes * kLanes<T>;
+}
+
+// Packs `some` of the rows [first, first + count) of the (rows, m) matrices a, b, g, k, each times its unit; 0 where the
+// mask has no synapse. The units are divided into `shares`, 0 for the layout of the forward pass.
+template <class T>
+void pack_rows(Share some, index_t shares, const lrcnet::Letters<const void*>& letters,
                const lrcnet::Letters<double>& units, const unsigned char* mask, index_t first, index_t count, index_t m,
                T* packed, T* bounds) {
   const T *a = static_cast<const T*>(letters.a), *b = static_cast<const T*>(letters.b),
@@ -42,11 +50,13 @@ void pack_rows(Rows<T>& rows, bool row_major, const lrcnet::Letters<const void*>
           g_unit = static_cast<T>(units.g), k_unit = static_cast<T>(units.k);
   constexpr index_t W = kLanes<T>;
   const index_t vectors = padded<T>(m) / W;
-  for (index_t j = 0; j < count; ++j) {
+  for (index_t j = some.first; j < some.end; ++j) {
     const index_t row = (first + j) * m;
     Vec<T> a_most = {}, b_most = {}, nan_sum = {};
-    for (index_t v = 0; v < vectors; ++v) {
-      T* to = packed + (row_major ? j * vectors + v : v * count + j) * kPlanes * W;
+    Share share{0, 0};
+    for (index_t v = 0, number = 0; v < vectors; ++v) {
+      if (shares && v == share.end) share = Share::of(vectors, number++, shares);
+      T* to = packed + (shares ? place_in_share<T>(share, count, j, v) : (v * count + j) * kPlanes * W);
       const index_t here = m - v * W, at = row + v * W;
       const IVec<T> exists = mask ? load_mask<T>(mask + at, here) : ~IVec<T>{};
       const Vec<T> av = masked<T>(load_part(a + at, here) * -a_unit, exists),
@@ -70,7 +80,6 @@ void pack_rows(Rows<T>& rows, bool row_major, const lrcnet::Letters<const void*>
     bounds[j] = a_row + sum_lanes<T>(nan_sum);
     bounds[count + j] = b_row;
   }
-  rows = {count, vectors, m - (vectors - 1) * W, packed, bounds, bounds + count};
 }
 
 // Whether some |a y + b| may exceed the limit up to which exp needs no clamp. NaN counts as exceeding it.
@@ -107,11 +116,11 @@ LRCNET_INLINE void sum_points(const T* weights, index_t rows, const T* y, index_
 }
 
 template <class T, bool Clamp>
-void sum_synapses_of(const Rows<T>& rows, const T* y, index_t y_stride, index_t points, const T* f_from,
+void sum_synapses_of(const Rows<T>& rows, Share share, const T* y, index_t y_stride, index_t points, const T* f_from,
                      const T* u_from, index_t from_stride, T* f_to, T* u_to) {
   constexpr index_t W = kLanes<T>;
   const index_t stride = rows.vectors * W;
-  for (index_t v = 0; v < rows.vectors; ++v) {
+  for (index_t v = share.first; v < share.end; ++v) {
     const T* weights = rows.packed + v * rows.count * kPlanes * W;
     index_t p = 0;
     const auto run = [&](auto samples) {
@@ -127,15 +136,15 @@ void sum_synapses_of(const Rows<T>& rows, const T* y, index_t y_stride, index_t 
   }
 }
 
-// f_to[p][i] = f_from[p][i] + sum_j g s, u likewise; y is (points, rows) with the given row stride, f_to and u_to are
-// (points, padded m) without gaps; from_stride is 0 if all points start from the same numbers.
+// f_to[p][i] = f_from[p][i] + sum_j g s, u likewise, for the units i of a share; y is (points, rows) with the given row
+// stride, f_to and u_to are (points, padded m) without gaps; from_stride is 0 if all points start from the same numbers.
 template <class T>
-void sum_synapses(const Rows<T>& rows, const T* y, index_t y_stride, index_t points, const T* f_from, const T* u_from,
-                  index_t from_stride, T* f_to, T* u_to) {
+void sum_synapses(const Rows<T>& rows, Share share, const T* y, index_t y_stride, index_t points, const T* f_from,
+                  const T* u_from, index_t from_stride, T* f_to, T* u_to) {
   if (needs_clamp(rows, y, y_stride, points))
-    sum_synapses_of<T, true>(rows, y, y_stride, points, f_from, u_from, from_stride, f_to, u_to);
+    sum_synapses_of<T, true>(rows, share, y, y_stride, points, f_from, u_from, from_stride, f_to, u_to);
   else
-    sum_synapses_of<T, false>(rows, y, y_stride, points, f_from, u_from, from_stride, f_to, u_to);
+    sum_synapses_of<T, false>(rows, share, y, y_stride, points, f_from, u_from, from_stride, f_to, u_to);
 }
 
 // What becomes of the terms of y's gradient: nothing, or they are written to, or added to, one vector per point.
@@ -180,11 +189,11 @@ struct SynapseVector {
 
 // The gradients of vector v of the synapses of row j at all points.
 template <class T, bool Clamp, ByInput by_input>
-LRCNET_INLINE void differentiate_vector(const Rows<T>& rows, index_t j, index_t v, const T* y, index_t y_stride,
-                                        index_t points, const T* gf, const T* gu, T* sums, T* lanes) {
+LRCNET_INLINE void differentiate_vector(const Rows<T>& rows, Share share, index_t j, index_t v, const T* y,
+                                        index_t y_stride, index_t points, const T* gf, const T* gu, T* sums, T* lanes) {
   constexpr index_t W = kLanes<T>;
   constexpr int S = 2;
-  const index_t stride = rows.vectors * W, at = (j * rows.vectors + v) * kPlanes * W;
+  const index_t stride = rows.vectors * W, at = place_in_share<T>(share, rows.count, j, v);
   const T* weights = rows.packed + at;
   const SynapseVector<T> vector{load(weights + kA * W), load(weights + kB * W), load(weights + kG * W),
                                 load(weights + kK * W), lanes_below<T>(v == rows.vectors - 1 ? rows.last : W)};
@@ -243,13 +252,15 @@ struct PointScratch {
 };
 
 template <class T, bool Clamp, bool WantY>
-void differentiate_synapses_of(const Rows<T>& rows, const T* y, index_t y_stride, index_t points, const T* gf,
-                               const T* gu, T* sums, const PointScratch<T>& scratch) {
+void differentiate_synapses_of(const Rows<T>& rows, Share share, const T* y, index_t y_stride, index_t points,
+                               const T* gf, const T* gu, T* sums, const PointScratch<T>& scratch) {
   for (index_t j = 0; j < rows.count; ++j) {
     T* lanes = scratch.lanes;
-    differentiate_vector<T, Clamp, WantY ? kWrite : kIgnore>(rows, j, 0, y, y_stride, points, gf, gu, sums, lanes);
-    for (index_t v = 1; v < rows.vectors; ++v)
-      differentiate_vector<T, Clamp, WantY ? kAdd : kIgnore>(rows, j, v, y, y_stride, points, gf, gu, sums, lanes);
+    differentiate_vector<T, Clamp, WantY ? kWrite : kIgnore>(rows, share, j, share.first, y, y_stride, points, gf, gu,
+                                                             sums, lanes);
+    for (index_t v = share.first + 1; v < share.end; ++v)
+      differentiate_vector<T, Clamp, WantY ? kAdd : kIgnore>(rows, share, j, v, y, y_stride, points, gf, gu, sums,
+                                                             lanes);
     // By ln(2), because the packed a has the factor log2(e); negative, because it is -a.
     if (WantY)
       sum_lanes_of_points(lanes, points, static_cast<T>(-0.69314718055994530942),
@@ -257,16 +268,16 @@ void differentiate_synapses_of(const Rows<T>& rows, const T* y, index_t y_stride
   }
 }
 
-// Given gf, gu (points, padded m): adds the gradients of a, b, g, k to sums, laid out as the rows' weights, and that of
-// y to dy (points, padded rows) unless dy is null.
+// Given gf, gu (points, padded m) of the units of a share: adds the gradients of their a, b, g, k to sums, laid out as
+// the rows' weights, and their part of that of y to dy (points, padded rows) unless dy is null.
 template <class T>
-void differentiate_synapses(const Rows<T>& rows, const T* y, index_t y_stride, index_t points, const T* gf, const T* gu,
-                            T* sums, T* dy, index_t dy_stride, const PointScratch<T>& scratch) {
+void differentiate_synapses(const Rows<T>& rows, Share share, const T* y, index_t y_stride, index_t points, const T* gf,
+                            const T* gu, T* sums, T* dy, index_t dy_stride, const PointScratch<T>& scratch) {
   const bool clamp = needs_clamp(rows, y, y_stride, points);
   const auto run =
       dy ? (clamp ? differentiate_synapses_of<T, true, true> : differentiate_synapses_of<T, false, true>)
          : (clamp ? differentiate_synapses_of<T, true, false> : differentiate_synapses_of<T, false, false>);
-  run(rows, y, y_stride, points, gf, gu, sums, scratch);
+  run(rows, share, y, y_stride, points, gf, gu, sums, scratch);
   if (dy) transpose<T, true>(scratch.dy_t, scratch.stride, rows.count, points, dy, dy_stride);
 }
 

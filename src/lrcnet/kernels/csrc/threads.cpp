@@ -4,8 +4,10 @@
 #include "threads.h"
 
 #include <atomic>
+#include <condition_variable>
 #include <cstring>
-#include <system_error>
+#include <exception>
+#include <mutex>
 #include <thread>
 
 #if defined(__linux__)
@@ -34,6 +36,9 @@ void work_on(void* job) { static_cast<Job*>(job)->work(); }
 using Parallel = void (*)(void (*)(void*), void*, unsigned, unsigned);
 
 Parallel parallel = nullptr;
+// The calling thread's place in the team that executes a parallel region, and the size of that team.
+int (*omp_member)() = nullptr;
+int (*omp_members)() = nullptr;
 std::atomic<bool> forked{false};
 
 // LRCNET_OWN_THREADS is for the thread sanitizer, which does not see how OpenMP's threads wait for each other.
@@ -62,25 +67,80 @@ const bool searched = [] {
   Runtime runtime{};
   dl_iterate_phdr(inspect, &runtime);
   if (runtime.path[0])
-    if (void* library = dlopen(runtime.path, RTLD_LAZY | RTLD_NOLOAD))
+    if (void* library = dlopen(runtime.path, RTLD_LAZY | RTLD_NOLOAD)) {
       parallel = reinterpret_cast<Parallel>(dlsym(library, "GOMP_parallel"));
+      omp_member = reinterpret_cast<int (*)()>(dlsym(library, "omp_get_thread_num"));
+      omp_members = reinterpret_cast<int (*)()>(dlsym(library, "omp_get_num_threads"));
+    }
   pthread_atfork(nullptr, nullptr, [] { forked = true; });
   return true;
 }();
 #endif
 
-void run_on_own_threads(Job& job, int threads) {
-  std::thread helpers[64];
+// Threads started for one call, beside the one that makes it.
+struct Helpers {
+  std::thread all[64];
   int started = 0;
-  for (; started < threads - 1 && started < 64; ++started) {
-    try {
-      helpers[started] = std::thread(work_on, &job);
-    } catch (const std::system_error&) {  // no more threads available: the started ones do the work
-      break;
+
+  // Starts work(1), work(2) and so on up to work(count), or fewer.
+  template <class Work>
+  void start(int count, const Work& work) {
+    while (started < count && started < 64) {
+      try {
+        all[started] = std::thread(work, started + 1);
+      } catch (const std::exception&) {  // no more threads, or no memory for one: the started ones do the work
+        break;
+      }
+      ++started;
     }
   }
+
+  ~Helpers() {
+    for (int i = 0; i < started; ++i) all[i].join();
+  }
+};
+
+void run_on_own_threads(Job& job, int threads) {
+  Helpers helpers;
+  helpers.start(threads - 1, [&job](int) { job.work(); });
   job.work();
-  for (int i = 0; i < started; ++i) helpers[i].join();
+}
+
+struct TeamJob {
+  TeamTask task;
+  void* context;
+};
+
+void work_in_team(void* data) {
+  const TeamJob& job = *static_cast<TeamJob*>(data);
+  job.task(job.context, omp_member(), omp_members());
+}
+
+// The members must know how many they are before any of them starts: that is known once no further thread is started.
+struct Gathering {
+  std::mutex mutex;
+  std::condition_variable complete;
+  int members = 0;
+
+  int wait() {
+    std::unique_lock<std::mutex> lock(mutex);
+    complete.wait(lock, [this] { return members != 0; });
+    return members;
+  }
+
+  void announce(int count) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    members = count;
+    complete.notify_all();
+  }
+};
+
+void run_team_on_own_threads(const TeamJob& job, int threads) {
+  Gathering gathering;
+  Helpers helpers;
+  helpers.start(threads - 1, [&](int member) { job.task(job.context, member, gathering.wait()); });
+  gathering.announce(helpers.started + 1);
+  job.task(job.context, 0, helpers.started + 1);
 }
 
 }  // namespace
@@ -94,6 +154,16 @@ void run_tasks(Task task, void* context, int count, int threads) {
     parallel(work_on, &job, static_cast<unsigned>(threads), 0);
   else
     run_on_own_threads(job, threads);
+}
+
+void run_team(TeamTask task, void* context, int threads) {
+  TeamJob job{task, context};
+  if (threads <= 1)
+    task(context, 0, 1);
+  else if (parallel && omp_member && omp_members && !forked)
+    parallel(work_in_team, &job, static_cast<unsigned>(threads), 0);
+  else
+    run_team_on_own_threads(job, threads);
 }
 
 const char* thread_source() { return parallel && !forked ? "torch's OpenMP" : "own threads"; }
