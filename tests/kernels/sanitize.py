@@ -103,14 +103,22 @@ def build(folder: Path, sanitizer: Sanitizer) -> Path:
     return library
 
 
-def pytest_configure() -> None:
-    """As a pytest plugin: put the sanitized module where lrcnet looks for its own, before lrcnet is imported."""
-    spec = importlib.util.spec_from_file_location("lrcnet.kernels._native", os.environ[MODULE])
+def load_sanitized_module(path: str) -> None:
+    """Put the sanitized module where lrcnet looks for its own; lrcnet must not have been imported yet."""
+    assert "lrcnet" not in sys.modules
+    import torch  # noqa: F401  # The module looks for torch's threads when it is loaded.
+
+    spec = importlib.util.spec_from_file_location("lrcnet.kernels._native", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules["lrcnet.kernels._native"] = module
     spec.loader.exec_module(module)
+
+
+# As a pytest plugin, which pytest imports before any conftest.py; these import lrcnet before pytest calls a plugin.
+if MODULE in os.environ:
+    load_sanitized_module(os.environ[MODULE])
 
 
 def run(sanitizer: Sanitizer, arguments: list[str]) -> int:
