@@ -304,6 +304,8 @@ def _draw_sweep(axes: Axes, model: Model, group: Group, season: str, reading: No
 
 
 def _finding(measured: Mapping[Model, Group]) -> str:
+    if note := driving.incomplete(measured):
+        return note
     noise = max(CLAIMED)
     rates = {m: e.mean for m, g in measured.items() if (e := likelihood(g, noise)) is not None}
     best, worst = min(rates, key=lambda m: rates[m]), max(rates, key=lambda m: rates[m])

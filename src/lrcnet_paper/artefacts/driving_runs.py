@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from lrcnet.pages import palette
@@ -194,6 +194,16 @@ def label(model: Model) -> str:
     """Name a model in a table."""
     name = palette.model_label(model.name)
     return f"{name} ({model.solver})" if model.solver else name
+
+
+def incomplete(models: Collection[object]) -> str:
+    """Say how many of the paper's policies there are, "" if all: without the others none is the best or the worst.
+
+    >>> incomplete(["lrcu-s"])
+    '1 of 5 policies measured: no comparison yet'
+    """
+    missing = len(models) < len(POLICIES)
+    return f"{len(models)} of {len(POLICIES)} policies measured: no comparison yet" if missing else ""
 
 
 def describe(groups: Mapping[Any, Group]) -> str:

@@ -171,6 +171,8 @@ def _picture(groups: Mapping[Model, Group]) -> Picture:
 
 
 def _finding(groups: Mapping[Model, Group]) -> str:
+    if note := driving.incomplete(groups):
+        return note
     losses = {m: e.mean for m, group in groups.items() if (e := group.metric(METRICS["weighted"])) is not None}
     paper = {m: CLAIMED["weighted"][m.name].mean for m in groups}
     best, claimed = min(losses, key=lambda m: losses[m]), min(paper, key=lambda m: paper[m])

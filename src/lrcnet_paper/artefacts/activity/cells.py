@@ -224,6 +224,8 @@ def _picture(groups: Mapping[str, Group], season: str) -> Picture:
 
 
 def _finding(first: Mapping[str, Any], season: str) -> str:
+    if note := driving.incomplete(first):
+        return note
     crashed = [palette.model_label(model) for model, drive in first.items() if not drive[season]["arrived"]]
     clear = {model: max(abs(c["r"]) for c in drive[season]["cells"].values()) for model, drive in first.items()}
     best = max(clear, key=lambda model: clear[model])

@@ -207,6 +207,8 @@ def _draw_regions(groups: Mapping[str, Group], name: str) -> Any:
 
 
 def _finding(groups: Mapping[str, Group], name: str) -> str:
+    if note := driving.incomplete(groups):
+        return note
     shares = {m: e.mean for m in groups if (e := share(groups, name, m, "summer", "horizon")) is not None}
     most = max(shares, key=lambda m: shares[m])
     return (

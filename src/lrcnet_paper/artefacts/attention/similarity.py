@@ -235,6 +235,8 @@ def _grid(season: str, measurements: Mapping[str, Any]) -> Picture:
 
 def _grid_finding(season: str, maps: Mapping[str, Mapping[str, str]]) -> str:
     """Name the policies whose attention to this frame correlates most and least with that under the strongest noise."""
+    if note := driving.incomplete(maps):
+        return note
     noisiest = f"{max(VARIANCES):g}"
     kept = {
         model: float(np.corrcoef(unpack_map(packed["0"]).ravel(), unpack_map(packed[noisiest]).ravel())[0, 1])
@@ -249,6 +251,8 @@ def _grid_finding(season: str, maps: Mapping[str, Mapping[str, str]]) -> str:
 
 
 def _finding(groups: Mapping[str, Group]) -> str:
+    if note := driving.incomplete(groups):
+        return note
     means = {m: e.mean for m, group in groups.items() if (e := mean_similarity(group, "summer")) is not None}
     first, last = max(means, key=lambda m: means[m]), min(means, key=lambda m: means[m])
     return (
