@@ -14,7 +14,7 @@ BLOCK = 500
 # Units of the wide layers, and the length of their sequence.
 WIDTHS = (256, 512)
 SEQUENCE = 200
-ROUNDS = 15
+ROUNDS = 25
 
 
 def measure() -> list[Measurement]:
