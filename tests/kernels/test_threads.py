@@ -41,6 +41,7 @@ def test_many_threads_may_run_one_layer(kind: Any, one_thread: Any) -> None:
 def test_ctrl_c_ends_a_long_call(threads: int) -> None:
     program = f"""
 import os, signal, threading, torch, lrcnet
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 torch.set_num_threads({threads})
 layer, x = lrcnet.LRCU(2, 64), torch.zeros(1, 2, 2).expand(400_000, 2, 2)
 # Once the kernel runs: it takes minutes.
