@@ -108,12 +108,13 @@ def _table(task: str, own: Sequence[Score]) -> Table:
         rows = [("no finished run", *[None] * (len(columns) - 1))]
     benchmark = BENCHMARKS[task]
     notes = tasks.find(task, benchmark.variants[0]).notes
+    folds = " by the first seed, the next folds by the others" if len(benchmark.variants) > 1 else ""
     return Table(
         task,
         f"{benchmark.title}: {METRICS[task]}",
         columns,
         rows,
-        f"{notes[0].upper()}{notes[1:]}. Mean and standard deviation over seeds, of the epoch of best validation. "
+        f"{notes[0].upper()}{notes[1:]}{folds}. Mean and standard deviation over seeds, of the epoch of best validation. "
         f"Every network has about {benchmark.parameters:,} parameters. The gap is the step of the model's equation, or "
         "one more input.",
     )
