@@ -114,8 +114,8 @@ def _table(task: str, own: Sequence[Score]) -> Table:
         f"{benchmark.title}: {METRICS[task]}",
         columns,
         rows,
-        f"{notes[0].upper()}{notes[1:]}{folds}. Mean and standard deviation over seeds, of the epoch of best validation. "
-        f"Every network has about {benchmark.parameters:,} parameters. The gap is the step of the model's equation, or "
+        f"{notes[0].upper()}{notes[1:]}{folds}. Mean and standard deviation over seeds, of the epoch of best "
+        f"validation. Every network has about {benchmark.parameters:,} parameters. The gap is the step of the model's equation, or "
         "one more input.",
     )
 
