@@ -115,8 +115,8 @@ def _table(task: str, own: Sequence[Score]) -> Table:
         columns,
         rows,
         f"{notes[0].upper()}{notes[1:]}{folds}. Mean and standard deviation over seeds, of the epoch of best "
-        f"validation. Every network has about {benchmark.parameters:,} parameters. The gap is the step of the model's equation, or "
-        "one more input.",
+        f"validation. Every network has about {benchmark.parameters:,} parameters. The gap is the step of the model's "
+        "equation, or one more input.",
     )
 
 
