@@ -4,8 +4,7 @@ Axes: T time, B batch, n inputs, m hidden units. dt_t is the time that passed be
 """
 
 import warnings
-from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import torch
 from torch import Tensor
@@ -18,8 +17,7 @@ Dt = float | Tensor | PackedSequence | None
 Given = TypeVar("Given")
 
 
-@dataclass(frozen=True)
-class Sequences:
+class Sequences(NamedTuple):
     """A batch of sequences, time-major: x (T, B, n), dt a number or (T, B), lengths (B,) where they differ."""
 
     x: Tensor
@@ -62,8 +60,7 @@ class Sequences:
         return self.lengths - 1
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(NamedTuple):
     """The layout of the caller's batch, in which the result is returned."""
 
     batch_first: bool

@@ -118,7 +118,8 @@ def flat(**changes: Any) -> tuple[Any, ...]:
     switches = Switches(**{name: changes.pop(name) for name in Switches._fields if name in changes})
     tensors = {"x": torch.randn(5, 2, 3), "h": None, "dt": None, **letters()._asdict(), **changes}
     x, h, dt = (tensors.pop(name) for name in ("x", "h", "dt"))
-    return Problem(x, h, dt, Circuit(**tensors), 1.0, switches).pack()
+    problem = Problem(x, h, dt, Circuit(**tensors), 1.0, switches)
+    return (*problem.tensors(), *problem.numbers())
 
 
 @pytest.mark.parametrize("keep", [False, True])

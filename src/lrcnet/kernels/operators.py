@@ -4,8 +4,9 @@ The operators take a `Problem` as flat arguments, in the order of `TENSORS` and 
 these.
 """
 
+from collections.abc import Callable
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -61,10 +62,12 @@ def run(problem: Problem, *, gradient: bool, keep: bool) -> tuple[Tensor, Tensor
         The states, laid out as x, and what was kept, see `Problem.saved_shape`; empty if nothing was.
     """
     keep = keep or gradient
-    flat, mask = problem.pack(), problem.circuit.mask
-    if dispatcher_needed() or not are_ordinary(*flat[:_TENSORS], mask):
-        return torch.ops.lrcnet.scan.default(*flat, keep, mask)  # type: ignore[no-any-return]
-    return _Scan.apply(*flat, keep, mask) if gradient else _scan(problem, keep)  # type: ignore[no-untyped-call]
+    tensors, mask = problem.tensors(), problem.circuit.mask
+    if dispatcher_needed() or not are_ordinary(*tensors, mask):
+        return torch.ops.lrcnet.scan.default(*tensors, *problem.numbers(), keep, mask)  # type: ignore[no-any-return]
+    if not gradient:
+        return _scan(problem, keep)
+    return _Scan.apply(_Call(problem, problem.numbers(), keep), mask, *tensors)  # type: ignore[no-any-return, no-untyped-call]
 
 
 def _scan(problem: Problem, keep: bool) -> tuple[Tensor, Tensor]:
@@ -122,29 +125,48 @@ def _scan_backward_fake(grad: Tensor | None, *flat: Any) -> tuple[Tensor, ...]:
     return _fill_missing(problem.x, problem.new_gradients(want_x, want_dt))
 
 
+class _Call(NamedTuple):
+    """What a call of `_Scan` takes besides tensors; one argument, because autograd looks at every one of them.
+
+    Attributes:
+        problem: the same call as a problem; None if it must go through torch's dispatcher.
+    """
+
+    problem: Problem | None
+    numbers: tuple[Any, ...]
+    keep: bool
+
+
 class _Scan(torch.autograd.Function):
     """The gradient of lrcnet::scan, which is lrcnet::scan_backward."""
 
     @staticmethod
-    def forward(ctx: Any, *flat: Any) -> tuple[Tensor, Tensor]:
-        *arguments, keep, mask = flat
-        tensors = arguments[:_TENSORS]
-        if dispatcher_needed() or not are_ordinary(*tensors, mask):
+    def forward(ctx: Any, call: _Call, mask: Tensor | None, *tensors: Tensor | None) -> tuple[Tensor, Tensor]:
+        problem, numbers, keep = call
+        if problem is None:
             with below_autograd():
-                states, saved = torch.ops.lrcnet.scan.default(*flat)
+                states, saved = torch.ops.lrcnet.scan.default(*tensors, *numbers, keep, mask)
         else:
-            states, saved = _scan(Problem.unpack(arguments, mask), keep)
+            states, saved = _scan(problem, keep)
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(*tensors, mask, states, saved)
-        ctx.numbers, ctx.kept = tuple(arguments[_TENSORS:]), keep
+        # Not the problem: autograd must know of every tensor that is kept.
+        ctx.numbers, ctx.kept = numbers, keep
         return states, saved
+
+    @classmethod
+    def apply_to_flat(cls, *flat: Any) -> tuple[Tensor, Tensor]:
+        """Apply to the operator's arguments, below a tracer or a transform."""
+        *arguments, keep, mask = flat
+        call = _Call(None, tuple(arguments[_TENSORS:]), keep)
+        return cls.apply(call, mask, *arguments[:_TENSORS])  # type: ignore[no-any-return, no-untyped-call]
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
         if not ctx.kept:
             raise RuntimeError(NOT_KEPT)
         *tensors, mask, states, saved = ctx.saved_tensors
-        grad, needs = grads[0], ctx.needs_input_grad[:_TENSORS]
+        grad, needs = grads[0], ctx.needs_input_grad[2:]
         want_x, _, want_dt, *_ = needs
         # If the gradient is differentiated in turn, the operator must be seen, to say that it cannot be.
         visible = torch.is_grad_enabled() or dispatcher_needed() or is_batch_of_gradients(grad)
@@ -155,8 +177,7 @@ class _Scan(torch.autograd.Function):
         else:
             problem = Problem.unpack((*tensors, *ctx.numbers), mask)
             gradients = _scan_backward(problem, grad, states, saved, want_x, want_dt)
-        wanted = [gradient if need else None for gradient, need in zip(gradients, needs, strict=True)]
-        return (*wanted, *[None] * (len(ctx.numbers) + 2))
+        return (None, None, *[gradient if need else None for gradient, need in zip(gradients, needs, strict=True)])
 
 
 class _ScanBackward(torch.autograd.Function):
@@ -178,7 +199,7 @@ def with_mask(flat: tuple[Any, ...], count: int) -> tuple[Any, ...]:
     return flat if len(flat) == count else (*flat, None)
 
 
-def _with_gradient(function: type[torch.autograd.Function], operator: Any, count: int) -> Any:
+def _with_gradient(apply: Callable[..., Any], operator: Any, count: int) -> Any:
     """Return the operator's autograd kernel.
 
     torch.library.register_autograd would do, but it reads the operator's schema on every call, which takes longer than
@@ -189,20 +210,20 @@ def _with_gradient(function: type[torch.autograd.Function], operator: Any, count
         arguments = with_mask(arguments, count)
         tracked = torch.is_grad_enabled() and any(isinstance(a, Tensor) and a.requires_grad for a in arguments)
         if tracked:
-            return function.apply(*arguments)  # type: ignore[no-untyped-call]
+            return apply(*arguments)
         with below_autograd():
             return operator(*arguments)
 
     return call
 
 
-for _name, _function, _on_device, _fake, _count in (
-    ("scan", _Scan, _scan_on_device, _scan_fake, SCAN_ARGUMENTS),
-    ("scan_backward", _ScanBackward, _scan_backward_on_device, _scan_backward_fake, _BACKWARD_ARGUMENTS + 1),
+for _name, _apply, _on_device, _fake, _count in (
+    ("scan", _Scan.apply_to_flat, _scan_on_device, _scan_fake, SCAN_ARGUMENTS),
+    ("scan_backward", _ScanBackward.apply, _scan_backward_on_device, _scan_backward_fake, _BACKWARD_ARGUMENTS + 1),
 ):
     # ROCm's tensors have the key CUDA too.
     for _key in ("CPU", "CUDA"):
         torch.library.impl(f"lrcnet::{_name}", _key, _on_device)
     torch.library.register_fake(f"lrcnet::{_name}", _fake)
     _operator = getattr(torch.ops.lrcnet, _name).default
-    torch.library.impl(f"lrcnet::{_name}", "Autograd", _with_gradient(_function, _operator, _count))
+    torch.library.impl(f"lrcnet::{_name}", "Autograd", _with_gradient(_apply, _operator, _count))

@@ -28,6 +28,8 @@ TENSORS = ("x", "h0", "dt", *STEP_LETTERS)
 """The tensors of a problem that have a gradient, in the operators' order; its numbers follow: dt_value, then the
 switches. The mask of a wiring is the operators' last argument."""
 _LETTERS, _TENSORS = len(STEP_LETTERS), len(TENSORS)
+# A circuit has the step letters, the letters that map the output, and the mask.
+_NO_OUTPUT_MAP = (None,) * (len(LETTERS) - _LETTERS)
 
 import_once = cache(importlib.import_module)
 """The module of a name; importlib alone takes microseconds for one that is there."""
@@ -59,17 +61,20 @@ class Problem(NamedTuple):
     dt_value: float
     switches: Switches
 
-    def pack(self) -> tuple[Any, ...]:
-        """Return the operators' flat arguments, without the mask."""
-        return (self.x, self.h0, self.dt, *self.circuit[:_LETTERS], self.dt_value, *self.switches)
+    def tensors(self) -> tuple[Tensor | None, ...]:
+        """Return the operators' tensors, in the order of `TENSORS`."""
+        return (self.x, self.h0, self.dt, *self.circuit[:_LETTERS])
+
+    def numbers(self) -> tuple[Any, ...]:
+        """Return the operators' arguments after the tensors."""
+        return (self.dt_value, *self.switches)
 
     @classmethod
     def unpack(cls, flat: Sequence[Any], mask: Tensor | None) -> "Problem":
-        """Read a problem from the operators' flat arguments and the mask: the inverse of `pack`."""
+        """Read a problem from the operators' flat arguments, first the tensors, then the numbers, and the mask."""
         x, h0, dt = flat[:3]
-        letters = dict(zip(STEP_LETTERS, flat[3:_TENSORS], strict=True))
-        circuit, dt_value = Circuit(**letters, mask=mask), flat[_TENSORS]
-        return cls(x, h0, dt, circuit, dt_value, Switches(*flat[_TENSORS + 1 :]))
+        circuit = Circuit._make((*flat[3:_TENSORS], *_NO_OUTPUT_MAP, mask))
+        return cls(x, h0, dt, circuit, flat[_TENSORS], Switches._make(flat[_TENSORS + 1 :]))
 
     @property
     def time_and_batch(self) -> tuple[int, int]:
