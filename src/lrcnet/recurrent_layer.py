@@ -198,7 +198,7 @@ class RecurrentLayer(Saveable, Unscriptable, nn.Module):
             features=self.input_size,
             like=like,
             batch_first=self.batch_first,
-            negative=self.negative_dt,
+            negative="error" if dt is None else self.negative_dt,
         )
 
     def prepare(self, sequences: Sequences, states: Tensor, *, given: bool, first: bool) -> Sequences:

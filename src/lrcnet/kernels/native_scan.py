@@ -6,6 +6,7 @@ from torch import Tensor
 
 from lrcnet.errors import DivergenceWarning, describe_bad_dt, describe_divergence, is_bad_dt
 from lrcnet.kernels import native
+from lrcnet.kernels.kept_memory import new_kept
 from lrcnet.kernels.problem import Arguments, Problem, address
 
 
@@ -15,7 +16,7 @@ def scan(problem: Problem, keep: bool) -> tuple[Tensor, Tensor]:
     if problem.dt is None and is_bad_dt(problem.dt_value, switches.check_dt):
         raise ValueError(describe_bad_dt("", problem.dt_value))
     states = problem.x.new_empty(problem.states_shape())
-    saved = problem.x.new_empty(problem.saved_shape() if keep else (0,))
+    saved = new_kept(problem.x, problem.saved_shape() if keep else (0,))
     trouble = native.call("scan")(
         arguments.is_double, switches.check_dt, *arguments.model, *arguments.sequence(states, saved)
     )

@@ -89,7 +89,8 @@ def _scan_backward(
 
 
 def _implementation(x: Tensor) -> ModuleType:
-    return import_once(IMPLEMENTATIONS.get(x.device.type, IMPLEMENTATIONS["cpu"]))
+    # Not by the device of a tensor on the CPU: to make that object would be seen in a short sequence.
+    return import_once(IMPLEMENTATIONS.get("cpu" if x.is_cpu else x.device.type, IMPLEMENTATIONS["cpu"]))
 
 
 def _fill_missing(x: Tensor, gradients: list[Tensor | None]) -> tuple[Tensor, ...]:

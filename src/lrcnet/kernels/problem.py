@@ -100,7 +100,7 @@ class Problem(NamedTuple):
             x.new_empty(x.shape) if want_x else None,
             x.new_empty((batch, self.circuit.units)),
             x.new_empty(x.shape[:2]) if want_dt else None,
-            *(None if p is None else torch.empty_like(p, memory_format=torch.contiguous_format) for p in letters),
+            *[None if p is None else torch.empty_like(p, memory_format=torch.contiguous_format) for p in letters],
         ]
 
     def check_input(self) -> None:
