@@ -150,7 +150,8 @@ def _picture(groups: Mapping[Model, Group]) -> Picture:
             axes.set(title=NAMES[loss], xlabel="mean squared error, (1/100 m)²")
             axes.set_yticks(range(len(groups)), [driving.label(m) for m in reversed(list(groups))])
             axes.set_ylim(-0.6, len(groups) - 0.4)
-            axes.set_xlim(left=0)
+            drawn = [run.result.metrics[metric] for group in groups.values() for run in group.finished]
+            axes.set_xlim(0, 1.08 * max(*drawn, *[unit * mean for mean in claimed]))
         marks = [
             Line2D([], [], color=palette.GREY, marker="o", linestyle="none", label="one seed"),
             Line2D([], [], color=palette.INK, marker="|", markersize=12, linestyle="none", label="mean"),

@@ -90,7 +90,7 @@ def draw_learning_curves(groups: Sequence[Group], split: str, paper: Mapping[str
         right.sharey(middle)
         right.tick_params(labelleft=False)
         for axes in (left, middle):
-            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+            axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))  # more labels of 680 epochs would touch
         last = max((group.epochs for group in groups), default=1)
         for model in dict.fromkeys(group.model for group in groups if group.model in paper):
             middle.plot(
