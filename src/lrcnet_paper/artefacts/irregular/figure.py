@@ -49,7 +49,7 @@ def describe_gains(curves: ShareScores) -> str:
         return "No model has been trained with and without gaps."
     shares = sorted(gains)
     first = next((s for s in shares if all(gains[later] >= GAIN for later in shares if later >= s)), None)
-    listed = ", ".join(f"{gain:+.1f} points at {share} %" for share, gain in gains.items())
+    listed = ", ".join(f"{gain:+.1f} points at {share} %" for share, gain in gains.items()).replace("-", "−")
     if first is None:
         return f"Knowing the gaps gains less than {GAIN:g} points on average over the models ({listed})."
     if first == shares[0]:
