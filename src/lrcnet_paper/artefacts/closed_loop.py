@@ -311,7 +311,7 @@ def _finding(measured: Mapping[Model, Group]) -> str:
     best, worst = min(rates, key=lambda m: rates[m]), max(rates, key=lambda m: rates[m])
     return (
         f"At variance {noise:g} of the normalised frame {driving.label(best)} crashes least ({100 * rates[best]:.0f} %)"
-        f", {driving.label(worst)} most ({100 * rates[worst]:.0f} %)"
+        f", {driving.label(worst)} most ({100 * rates[worst]:.0f} %){driving.too_few_seeds(measured)}"
     )
 
 

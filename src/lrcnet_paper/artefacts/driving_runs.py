@@ -10,7 +10,7 @@ from lrcnet_paper.models.policy import IN_BFLOAT16
 from lrcnet_paper.results.estimate import Estimate
 from lrcnet_paper.results.finished_run import FinishedRun
 from lrcnet_paper.results.groups import Group, group_runs
-from lrcnet_paper.results.verdict import Conditions
+from lrcnet_paper.results.verdict import FEWEST_SEEDS, Conditions
 from lrcnet_paper.training.change import Change
 from lrcnet_paper.training.result import Result
 from lrcnet_paper.training.spec import Option, RunSpec
@@ -204,6 +204,12 @@ def incomplete(models: Collection[object]) -> str:
     """
     missing = len(models) < len(POLICIES)
     return f"{len(models)} of {len(POLICIES)} policies measured: no comparison yet" if missing else ""
+
+
+def too_few_seeds(groups: Mapping[Any, Group]) -> str:
+    """Return the end of a headline that names the best of fewer seeds than a verdict needs, "" if there are enough."""
+    seeds = min(len(group.finished) for group in groups.values())
+    return "" if seeds >= FEWEST_SEEDS else f"; {seeds} {'seed' if seeds == 1 else 'seeds'}, no verdict"
 
 
 def describe(groups: Mapping[Any, Group]) -> str:

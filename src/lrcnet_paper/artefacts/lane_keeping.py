@@ -178,7 +178,7 @@ def _finding(groups: Mapping[Model, Group]) -> str:
     paper = {m: CLAIMED["weighted"][m.name].mean for m in groups}
     best, claimed = min(losses, key=lambda m: losses[m]), min(paper, key=lambda m: paper[m])
     same = "as in the paper" if best == claimed else f"in the paper {driving.label(claimed)} does"
-    return f"{driving.label(best)} has the smallest weighted validation loss; {same}"
+    return f"{driving.label(best)} has the smallest weighted validation loss, {same}{driving.too_few_seeds(groups)}"
 
 
 ARTEFACT = Artefact(title=TITLE, claimed=CLAIMED, runs=runs, render=render, says=SAYS)

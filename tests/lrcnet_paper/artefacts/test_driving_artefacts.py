@@ -92,3 +92,14 @@ def test_a_head_in_bfloat16_belongs_to_the_budget_and_other_options_do_not(all_r
     for options, wanted in (({}, True), ({"bfloat16": True}, True), ({"units": 4}, False)):
         result = replace(run.result, spec=run.result.spec.with_(options=options))
         assert driving_runs.wants(result) == wanted
+
+
+def headline_of(content):
+    return content.pictures[0].figure.get_suptitle().replace("\n", " ")
+
+
+@pytest.mark.parametrize("name", ["lane-keeping", "closed-loop", "attention"])
+def test_a_headline_says_that_one_seed_is_too_few_for_a_verdict(all_runs, rendered, name):
+    assert not headline_of(rendered[name]).endswith("no verdict")
+    one_seed = [run for run in all_runs if run.result.seed == 0]
+    assert headline_of(artefacts.load(name).render(one_seed)).endswith("; 1 seed, no verdict")

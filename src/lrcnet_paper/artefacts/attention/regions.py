@@ -213,5 +213,5 @@ def _finding(groups: Mapping[str, Group], name: str) -> str:
     most = max(shares, key=lambda m: shares[m])
     return (
         f"In summer {palette.model_label(most)} has the largest share of attention at the horizon, "
-        f"{100 * shares[most]:.0f} %"
+        f"{100 * shares[most]:.0f} %{driving.too_few_seeds(groups)}"
     )

@@ -258,6 +258,7 @@ def _finding(groups: Mapping[str, Group]) -> str:
     return (
         f"In summer noise changes the attention of {palette.model_label(first)} least (mean similarity "
         f"{means[first]:.2f}), that of {palette.model_label(last)} most ({means[last]:.2f})"
+        f"{driving.too_few_seeds(groups)}"
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lrcnet.pages import palette
-from lrcnet.pages.content import Picture
+from lrcnet.pages.content import Picture, minus_signs
 from lrcnet_paper.artefacts.beyond import Score, score_runs
 from lrcnet_paper.artefacts.curves import write_finding
 from lrcnet_paper.artefacts.irregular.runs import HEADLINE
@@ -49,7 +49,7 @@ def describe_gains(curves: ShareScores) -> str:
         return "No model has been trained with and without gaps."
     shares = sorted(gains)
     first = next((s for s in shares if all(gains[later] >= GAIN for later in shares if later >= s)), None)
-    listed = ", ".join(f"{gain:+.1f} points at {share} %" for share, gain in gains.items()).replace("-", "−")
+    listed = minus_signs(", ".join(f"{gain:+.1f} points at {share} %" for share, gain in gains.items()))
     if first is None:
         return f"Knowing the gaps gains less than {GAIN:g} points on average over the models ({listed})."
     if first == shares[0]:
