@@ -178,7 +178,7 @@ class LiquidLayer(WiredLayer):
         batch_first = own["batch_first"]
         switches = network.switches._replace(batch_first=True) if batch_first else network.switches
         x = x.transpose(0, 1) if batch_first else x
-        states, _ = backend.scan(network.circuit, switches, x, None, 1.0, memory=network.memory)
+        states, _ = backend.scan(network.circuit, switches, x, None, 1.0)
         output = states.transpose(0, 1) if batch_first else states
         return cell.read_out(output), torch.stack([states[-1]])
 

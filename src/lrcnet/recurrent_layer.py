@@ -173,11 +173,10 @@ class RecurrentLayer(Saveable, Unscriptable, nn.Module):
         sequences, layout = self.read(input, dt, like)
         states = initial_state(self, "hx", hx, sequences.x, layout)
         sequences = self.prepare(sequences, states, given=dt is not None, first=hx is None)
-        cells = [*self.cells]
         last: list[Tensor] = []
 
         def scan(index: int, run: Sequences) -> Tensor:
-            cell, start = cells[index], states[index]
+            cell, start = self.cells[index], states[index]
             assert isinstance(cell, Cell)
             trajectory = cell.scan(run.x, start, run.dt, batch_major=self.batch_first)
             last.append(run.last_state(trajectory, start))
@@ -205,7 +204,7 @@ class RecurrentLayer(Saveable, Unscriptable, nn.Module):
             features=self.input_size,
             like=like,
             batch_first=self.batch_first,
-            negative="error" if dt is None else self.negative_dt,
+            negative=self.negative_dt,
         )
 
     def prepare(self, sequences: Sequences, states: Tensor, *, given: bool, first: bool) -> Sequences:
@@ -240,14 +239,14 @@ class RecurrentLayer(Saveable, Unscriptable, nn.Module):
             scan: the states (T, B, m) of the cell of an index over sequences in its own direction; called in the order
                 of the states.
         """
-        x, lengths, index, cells = sequences.x, sequences.lengths, 0, [*self.cells]
+        x, lengths, index = sequences.x, sequences.lengths, 0
         for layer in range(self.num_layers):
             if layer and self.dropout and self.training:
                 x = nn.functional.dropout(x, self.dropout)
             forward = Sequences(x, sequences.dt, lengths)
             outputs = []
             for reverse in range(2 if self.bidirectional else 1):
-                cell = cells[index]
+                cell = self.cells[index]
                 assert isinstance(cell, Cell)
                 output = cell.read_out(scan(index, forward.reverse() if reverse else forward))
                 outputs.append(forward.flip(output) if reverse else output)
@@ -274,7 +273,7 @@ class RecurrentLayer(Saveable, Unscriptable, nn.Module):
     @property
     def negative_dt(self) -> str:
         """The treatment of dt < 0: "error", "clamp" or "allow"; as an input, dt may have any sign."""
-        return "allow" if self.time_feature else str(next(iter(self.cells)).negative_dt)
+        return "allow" if self.time_feature else str(self.cells[0].negative_dt)
 
     @property
     def all_weights(self) -> list[list[nn.Parameter]]:

@@ -35,11 +35,11 @@ class KeptGates(NamedTuple):
 
 
 class Network(NamedTuple):
-    """One layer, with a memory for `Backend.step_stack` and `Backend.scan`.
+    """One layer of a stack, for `Backend.step_stack`.
 
     Attributes:
         memory: a dictionary that belongs to this network alone, in which a backend may keep the results of its checks
-            between calls; None if the tensors of the circuit are new ones at every call.
+            between steps; None if the tensors of the circuit are new ones at every step.
     """
 
     circuit: Circuit
@@ -75,7 +75,6 @@ class Backend(ABC):
         dt: float | Tensor,
         *,
         keep_gates: bool = False,
-        memory: dict[str, Any] | None = None,
     ) -> tuple[Tensor, KeptGates | None]:
         """Return all states (T, B, m) of sequences, with gradients for every tensor, and their gates if asked for.
 
@@ -83,7 +82,6 @@ class Backend(ABC):
             x: (T, B, n), any strides.
             h: first states (B, m); zeros if None.
             dt: a number, or (T, B); a 0-dimensional tensor gets no gradient.
-            memory: that of the `Network`.
 
         Raises:
             ValueError: for a dt that is NaN, or negative if switches.check_dt, naming the first one; for a wrong shape

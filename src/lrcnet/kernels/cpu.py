@@ -57,10 +57,9 @@ class CPUBackend(OperatorBackend):
                 inputs = len(network.circuit.a) - units
                 if not 0 <= inputs <= units:
                     raise ValueError(f"a layer must read 0 to {units} states of the layer below, but reads {inputs}")
-            circuit, switches, memory = network
-            model = recall_model(circuit, switches, memory, "steps", x, inputs, units)
+            model = recall_model(network, x, inputs, units)
             if model is None:
-                circuit, arguments = rewrite_model(circuit, switches, x, inputs, units)
+                circuit, arguments = rewrite_model(network.circuit, network.switches, x, inputs, units)
                 model = array("q", arguments)
                 kept.append(circuit)
             kept.append(model)

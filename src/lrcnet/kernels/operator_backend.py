@@ -3,8 +3,6 @@
 Axes: T time, B batch, n inputs, m hidden units.
 """
 
-from typing import Any
-
 import torch
 from torch import Tensor
 
@@ -31,7 +29,6 @@ class OperatorBackend(Backend):
         dt: float | Tensor,
         *,
         keep_gates: bool = False,
-        memory: dict[str, Any] | None = None,
     ) -> tuple[Tensor, KeptGates | None]:
         steps, dt_value = None, 1.0
         if isinstance(dt, Tensor):
@@ -44,7 +41,7 @@ class OperatorBackend(Backend):
         # A trace is one program for both modes; torch.jit.trace records it again without gradients, and compares.
         enabled = torch.is_grad_enabled() or jit_tracing()
         gradient = enabled and any(tensor is not None and tensor.requires_grad for tensor in tensors)
-        problem = Problem(x, h, steps, circuit, dt_value, switches, memory)
+        problem = Problem(x, h, steps, circuit, dt_value, switches)
         states, saved = run(problem, gradient=gradient, keep=keep_gates)
         states = states.transpose(0, 1) if switches.batch_first else states
         if not keep_gates:

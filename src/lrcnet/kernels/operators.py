@@ -152,7 +152,7 @@ class _Scan(torch.autograd.Function):
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(*tensors, mask, states, saved)
         # Not the problem: autograd must know of every tensor that is kept.
-        ctx.numbers, ctx.kept, ctx.memory = numbers, keep, None if problem is None else problem.memory
+        ctx.numbers, ctx.kept = numbers, keep
         return states, saved
 
     @classmethod
@@ -176,7 +176,7 @@ class _Scan(torch.autograd.Function):
             operator = torch.ops.lrcnet.scan_backward.default
             gradients = operator(grad, *tensors, *ctx.numbers, states, saved, want_x, want_dt, mask)
         else:
-            problem = Problem.unpack((*tensors, *ctx.numbers), mask, ctx.memory)
+            problem = Problem.unpack((*tensors, *ctx.numbers), mask)
             gradients = _scan_backward(problem, grad, states, saved, want_x, want_dt)
         return (None, None, *[gradient if need else None for gradient, need in zip(gradients, needs, strict=True)])
 

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from lrcnet.circuit import LETTERS, SLOPE, STEP_LETTERS, Circuit, Switches, check_letters, describe_mismatch
+from lrcnet.kernels.backend import Network
 from lrcnet.tracing import resolve
 from lrcnet.value_checks import refuse_freed
 
@@ -29,8 +30,6 @@ switches. The mask of a wiring is the operators' last argument."""
 _LETTERS, _TENSORS = len(STEP_LETTERS), len(TENSORS)
 # A circuit has the step letters, the letters that map the output, and the mask.
 _NO_OUTPUT_MAP = (None,) * (len(LETTERS) - _LETTERS)
-# The fields of a circuit that a kernel reads.
-_READ = (*range(_LETTERS), len(LETTERS))
 
 import_once = cache(importlib.import_module)
 """The module of a name; importlib alone takes microseconds for one that is there."""
@@ -53,7 +52,6 @@ class Problem(NamedTuple):
         x: (T, B, n), or (B, T, n) if batch_first; any strides.
         h0: (B, m); zeros if None.
         dt: laid out as x without channels; None if all steps take dt_value.
-        memory: as in `Network`.
     """
 
     x: Tensor
@@ -62,7 +60,6 @@ class Problem(NamedTuple):
     circuit: Circuit
     dt_value: float
     switches: Switches
-    memory: dict[str, Any] | None = None
 
     def tensors(self) -> tuple[Tensor | None, ...]:
         """Return the operators' tensors, in the order of `TENSORS`."""
@@ -73,11 +70,11 @@ class Problem(NamedTuple):
         return (self.dt_value, *self.switches)
 
     @classmethod
-    def unpack(cls, flat: Sequence[Any], mask: Tensor | None, memory: dict[str, Any] | None = None) -> "Problem":
+    def unpack(cls, flat: Sequence[Any], mask: Tensor | None) -> "Problem":
         """Read a problem from the operators' flat arguments, first the tensors, then the numbers, and the mask."""
         x, h0, dt = flat[:3]
         circuit = Circuit._make((*flat[3:_TENSORS], *_NO_OUTPUT_MAP, mask))
-        return cls(x, h0, dt, circuit, flat[_TENSORS], Switches._make(flat[_TENSORS + 1 :]), memory)
+        return cls(x, h0, dt, circuit, flat[_TENSORS], Switches._make(flat[_TENSORS + 1 :]))
 
     @property
     def time_and_batch(self) -> tuple[int, int]:
@@ -137,10 +134,10 @@ class Arguments:
     """
 
     def __init__(self, problem: Problem) -> None:
-        x, h0, dt, circuit, dt_value, switches, memory = problem
+        x, h0, dt, circuit, dt_value, switches = problem
         problem.check_input()
         inputs, units = x.shape[2], circuit.units
-        model: Sequence[int] | None = recall_model(circuit, switches, memory, "sequences", x, inputs, units)
+        model = model_arguments(circuit, switches, x, inputs, units)
         if model is None:
             circuit, model = rewrite_model(circuit, switches, x, inputs, units)
         problem.check_start_and_gaps()
@@ -188,25 +185,15 @@ def model_arguments(circuit: Circuit, switches: Switches, x: Tensor, inputs: int
     return None if addresses is None else (*codes, inputs, units, *addresses)
 
 
-def recall_model(
-    circuit: Circuit,
-    switches: Switches,
-    memory: dict[str, Any] | None,
-    place: str,
-    x: Tensor,
-    inputs: int,
-    units: int,
-) -> "array[int] | None":
+def recall_model(network: Network, x: Tensor, inputs: int, units: int) -> "array[int] | None":
     """Return `model_arguments` as C++ reads them, from memory as long as the tensors lie where they were checked.
 
     The memory holds on to the checked tensors, so that no other tensor can have their addresses: one with the same
     address and as many numbers has the same memory.
-
-    Args:
-        memory, place: see `Network`; the calls that share a place should have the same switches.
     """
+    circuit, switches, memory = network
     about = (switches, x.dtype, inputs, units)
-    if memory is not None and (known := memory.get(place)) is not None and known[0] == about:
+    if memory is not None and (known := memory.get("model")) is not None and known[0] == about:
         _, present, absent, nothing, places, packed, _ = known
         letters = present(circuit)
         try:
@@ -219,19 +206,19 @@ def recall_model(
         return None
     packed = array("q", model)
     if memory is not None:
-        memory[place] = _remember(about, circuit, packed)
+        _remember(memory, about, circuit, packed)
     return packed
 
 
-def _remember(about: tuple[Any, ...], circuit: Circuit, packed: "array[int]") -> tuple[Any, ...]:
-    """Return checked arguments with the addresses of their tensors; see `recall_model`."""
+def _remember(memory: dict[str, Any], about: tuple[Any, ...], circuit: Circuit, packed: "array[int]") -> None:
+    """Keep checked arguments in the memory of a network, with the places of its tensors; see `recall_model`."""
     tensors = tuple(None if letter is None else letter.detach() for letter in circuit)
-    present = itemgetter(*[i for i in _READ if tensors[i] is not None])
-    missing: list[Any] = [i for i in _READ if tensors[i] is None]
+    present = itemgetter(*[i for i, tensor in enumerate(tensors) if tensor is not None])
+    missing: list[Any] = [i for i, tensor in enumerate(tensors) if tensor is None]
     absent = itemgetter(*missing or [slice(0)])
     letters = present(tensors)
     places = [*map(_address, letters), *map(_size, letters)]
-    return about, present, absent, absent(tensors), places, packed, tensors
+    memory["model"] = about, present, absent, absent(tensors), places, packed, tensors
 
 
 def rewrite_model(

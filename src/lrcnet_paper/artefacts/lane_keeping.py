@@ -151,7 +151,7 @@ def _picture(groups: Mapping[Model, Group]) -> Picture:
             axes.set_yticks(range(len(groups)), [driving.label(m) for m in reversed(list(groups))])
             axes.set_ylim(-0.6, len(groups) - 0.4)
             drawn = [run.result.metrics[metric] for group in groups.values() for run in group.finished]
-            axes.set_xlim(0, 1.08 * max(*drawn, *[unit * mean for mean in claimed]))
+            axes.set_xlim(0, 1.08 * max([*drawn, *[unit * mean for mean in claimed]]))
         marks = [
             Line2D([], [], color=palette.GREY, marker="o", linestyle="none", label="one seed"),
             Line2D([], [], color=palette.INK, marker="|", markersize=12, linestyle="none", label="mean"),
@@ -178,7 +178,7 @@ def _finding(groups: Mapping[Model, Group]) -> str:
     paper = {m: CLAIMED["weighted"][m.name].mean for m in groups}
     best, claimed = min(losses, key=lambda m: losses[m]), min(paper, key=lambda m: paper[m])
     same = "as in the paper" if best == claimed else f"in the paper {driving.label(claimed)} does"
-    return f"{driving.label(best)} has the smallest weighted validation loss, {same}{driving.too_few_seeds(groups)}"
+    return f"{driving.label(best)} has the smallest weighted validation loss ({same}){driving.too_few_seeds(groups)}"
 
 
 ARTEFACT = Artefact(title=TITLE, claimed=CLAIMED, runs=runs, render=render, says=SAYS)
