@@ -14,7 +14,7 @@ from lrcnet_paper.artefacts import lane_keeping
 from lrcnet_paper.artefacts.artefact import Claim, MeasuringArtefact, Rendered
 from lrcnet_paper.artefacts.curves import ONE_DEVIATION, draw_band, legend_below, write_finding
 from lrcnet_paper.artefacts.driving_runs import POLICIES, Model
-from lrcnet_paper.artefacts.policy_measurements import GATED, SEASONS
+from lrcnet_paper.artefacts.policy_measurements import GATED, PRIMARY_READING, READING_NAMES, READING_NOTE, SEASONS
 from lrcnet_paper.driving.closed_loop import READINGS, NoiseReading
 from lrcnet_paper.results.estimate import Estimate, mean_over_seeds
 from lrcnet_paper.results.groups import Group
@@ -49,9 +49,6 @@ CLAIMED: Mapping[Any, Any] = {
 }
 # The paper's two variances, and a sweep below them, so that crash rates do not sit at the ceiling.
 NOISES = (0.0, 0.003, 0.01, 0.03, 0.06, 0.1, 0.2)
-# "Variance 0.1" on pixels is a signal-to-noise ratio of 0.25, on the normalised frame of 10. The paper's crash rates
-# fit the second, so claims are judged by it.
-PRIMARY: NoiseReading = "normalised"
 
 
 class DriveBudget(NamedTuple):
@@ -99,7 +96,7 @@ def analyse(folder: Path) -> dict[str, Any]:
 
 def _noises() -> Iterator[tuple[float, NoiseReading]]:
     """Yield every noise of the sweep by both readings; without noise they are the same."""
-    yield 0.0, PRIMARY
+    yield 0.0, PRIMARY_READING
     for reading in READINGS:
         yield from ((noise, reading) for noise in NOISES if noise)
 
@@ -132,10 +129,10 @@ def render(runs: Sequence[FinishedRun]) -> Rendered:
 
 
 def likelihood(
-    group: Group, noise: float, season: str | None = None, reading: NoiseReading = PRIMARY
+    group: Group, noise: float, season: str | None = None, reading: NoiseReading = PRIMARY_READING
 ) -> Estimate | None:
     """Return the mean over seeds of the share of drives that crash, in one season or over both."""
-    reading = reading if noise else PRIMARY
+    reading = reading if noise else PRIMARY_READING
     shares = {}
     for run in group.finished:
         measured = [c for c in _cells(run) if c["noise"] == noise and c["reading"] == reading]
@@ -172,12 +169,6 @@ def _table(measured: Mapping[Model, Group]) -> Table:
         "normalised frame. The sweep below has the other reading too. The paper gives one number for both seasons and "
         "drives in another simulator.",
     )
-
-
-READING_NOTE = (
-    "The paper does not say whether its variance of noise refers to pixels or to the normalised frame; claims are "
-    "judged by the second reading, and a table has both."
-)
 
 
 def _sweep_table(measured: Mapping[Model, Group]) -> Table:
@@ -254,7 +245,7 @@ def _picture(measured: Mapping[Model, Group]) -> Picture:
             for axes, season in zip(line, SEASONS, strict=True):
                 for model, group in measured.items():
                     _draw_sweep(axes, model, group, season, reading)
-                axes.set(title=f"{season}, variance of {_READING_NAMES[reading]}", ylim=(-4, 104))
+                axes.set(title=f"{season}, variance of {READING_NAMES[reading]}", ylim=(-4, 104))
                 axes.set_xticks(range(len(NOISES)), [f"{noise:g}" for noise in NOISES])
             line[0].set_ylabel("drives that crash (%)")
         for axes in panels[-1]:
@@ -270,9 +261,6 @@ def _picture(measured: Mapping[Model, Group]) -> Picture:
         "Four panels, two seasons by two readings of the noise, of crash likelihood against noise for each policy.",
         figure,
     )
-
-
-_READING_NAMES: Mapping[NoiseReading, str] = {"pixels": "pixels", "normalised": "the normalised frame"}
 
 
 def _draw_sweep(axes: Axes, model: Model, group: Group, season: str, reading: NoiseReading) -> None:
@@ -295,7 +283,7 @@ def _draw_sweep(axes: Axes, model: Model, group: Group, season: str, reading: No
         style.colour,
         ONE_DEVIATION,
     )
-    if reading == PRIMARY:
+    if reading == PRIMARY_READING:
         for noise, claimed in CLAIMED.items():
             axes.plot(
                 NOISES.index(noise), 100 * claimed[model.name].mean, "D", markerfacecolor=palette.PAPER,

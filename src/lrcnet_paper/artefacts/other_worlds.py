@@ -10,6 +10,7 @@ from lrcnet.pages.content import Cell, Table
 from lrcnet_paper.artefacts import driving_runs as driving
 from lrcnet_paper.artefacts.artefact import MeasuringArtefact, Rendered
 from lrcnet_paper.artefacts.driving_runs import POLICIES, TASK, Model, TrainingBudget
+from lrcnet_paper.artefacts.policy_measurements import PRIMARY_READING
 from lrcnet_paper.results.groups import group_runs
 from lrcnet_paper.road_seeds import OTHER_WORLDS, first_seeds
 from lrcnet_paper.training.budgets import check_budget
@@ -75,7 +76,7 @@ def analyse(folder: Path) -> dict[str, Any]:
             for car in step.cars.tolist():
                 metres[car] += STEP * float(step.situation.speed[car])
 
-        outcomes = drive(world, policy.step, noise=noise, watch=add_metres)
+        outcomes = drive(world, policy.step, noise=noise, reading=PRIMARY_READING, watch=add_metres)
         names = [OUTCOMES[code] for code in outcomes.status.tolist()]
         drives.append({"noise": noise, "metres": [round(m, 1) for m in metres], "outcomes": names})
     return {"world": name, "length": LENGTHS[name], "drives": drives}
@@ -106,8 +107,8 @@ def render(runs: Sequence[FinishedRun]) -> Rendered:
                 rows,
                 "VISTA replays recordings from shifted viewpoints; these recordings were made in our own world, where "
                 "the policies were trained (seed 0). CarRacing takes its track, colours and physics from gymnasium; "
-                "the camera is ours, and the policies were trained there. The noise is that of the closed loop in our "
-                "own world. The paper has no such table.",
+                "the camera is ours, and the policies were trained there. The variance of the noise is a share of the "
+                "frame's own, as in the closed loop of our own world. The paper has no such table.",
             )
         ],
     )

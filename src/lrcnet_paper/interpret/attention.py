@@ -16,6 +16,7 @@ from lrcnet.errors import positive_size
 from lrcnet.interpret.visual_backprop import visual_backprop
 from lrcnet_paper.driving import add_noise
 from lrcnet_paper.driving.camera import REGIONS
+from lrcnet_paper.driving.closed_loop import NoiseReading
 from lrcnet_paper.models.policy import Policy, normalise_frames
 
 BATCH = 64
@@ -113,26 +114,35 @@ def similarity(first: Tensor, second: Tensor) -> Tensor:
 
 @torch.no_grad()
 def attention_under_noise(
-    policy: Policy, frames: Tensor, variances: Sequence[float], *, seed: int = 0, batch: int = BATCH
+    policy: Policy,
+    frames: Tensor,
+    variances: Sequence[float],
+    *,
+    reading: NoiseReading = "pixels",
+    seed: int = 0,
+    batch: int = BATCH,
+    clean: Tensor | None = None,
 ) -> Tensor:
     """Compare a policy's attention to frames with and without Gaussian noise.
 
     Args:
         policy: the policy.
         frames: (frame, 48, 160, 3), uint8.
-        variances: variances of the noise, as `lrcnet_paper.driving.add_noise` takes them.
+        variances, reading: variances of the noise and what they refer to, as `lrcnet_paper.driving.add_noise` takes
+            them.
         seed: random seed of the noise; two policies with the same seed get the same noisy frames.
         batch: frames at a time; the noise is drawn batch by batch.
+        clean: the attention without noise, (frame, 48, 160), if it is known already.
 
     Returns:
         Structural similarity, (variance, frame).
     """
+    clean = attention(policy, frames, batch=batch) if clean is None else clean
     generators = [torch.Generator().manual_seed(seed) for _ in variances]
     similarities = []
-    for part in torch.split(frames, positive_size("batch", batch)):
-        clean = attention(policy, part)
-        noisy = [add_noise(part, v, generator) for v, generator in zip(variances, generators, strict=True)]
-        similarities.append(torch.stack([similarity(clean, attention(policy, noisy_part)) for noisy_part in noisy]))
+    for part, maps in zip(torch.split(frames, positive_size("batch", batch)), torch.split(clean, batch), strict=True):
+        noisy = [add_noise(part, v, g, reading=reading) for v, g in zip(variances, generators, strict=True)]
+        similarities.append(torch.stack([similarity(maps, attention(policy, noisy_part)) for noisy_part in noisy]))
     return torch.cat(similarities, 1)
 
 

@@ -12,7 +12,7 @@ from lrcnet_paper.artefacts.activity import cells as activity
 from lrcnet_paper.artefacts.activity.figures import draw_roads
 from lrcnet_paper.artefacts.attention import similarity as attention
 from lrcnet_paper.artefacts.attention.figures import draw_boxes, draw_grid, pack_map
-from lrcnet_paper.artefacts.policy_measurements import SEASONS
+from lrcnet_paper.artefacts.policy_measurements import PRIMARY_READING, SEASONS
 from lrcnet_paper.results.provenance import Provenance, format_provenance
 
 if TYPE_CHECKING:
@@ -101,8 +101,8 @@ def _attention(policy: Policy, name: str, provenance: Provenance, views: Mapping
             Picture(
                 f"grid-{kind}",
                 f"A view ({kind}) and the attention to it, without noise and with Gaussian noise of variance 0.1 and "
-                "0.2: VisualBackProp of the convolutions, and as a second opinion the integrated gradients of the "
-                f"steered curvature by Captum. Weights: {format_provenance(provenance)}.",
+                "0.2 on the normalised frame: VisualBackProp of the convolutions, and as a second opinion the "
+                f"integrated gradients of the steered curvature by Captum. Weights: {format_provenance(provenance)}.",
                 "Three rows, one per variance of the noise: the camera's picture and two maps of the attention to it, "
                 "bright where the policy looks.",
                 draw_grid(views_with_noise.numpy(), maps),
@@ -114,7 +114,10 @@ def _attention(policy: Policy, name: str, provenance: Provenance, views: Mapping
 def _noise(policy: Policy, name: str, provenance: Provenance, views: Mapping[str, Tensor]) -> Section:
     from lrcnet_paper.interpret import attention_under_noise, box
 
-    similarities = {kind: attention_under_noise(policy, frames, attention.VARIANCES) for kind, frames in views.items()}
+    similarities = {
+        kind: attention_under_noise(policy, frames, attention.VARIANCES, reading=PRIMARY_READING)
+        for kind, frames in views.items()
+    }
     boxes = {kind: dict(zip(attention.VARIANCES, map(box, rows), strict=True)) for kind, rows in similarities.items()}
     plotted = {kind: {v: [one.as_dict()] for v, one in row.items()} for kind, row in boxes.items()}
     rows: list[tuple[Cell, ...]] = []
@@ -128,8 +131,8 @@ def _noise(policy: Policy, name: str, provenance: Provenance, views: Mapping[str
         [
             Picture(
                 "boxes",
-                "Similarity of the attention with and without noise: quartiles, median, whiskers, and the mean as "
-                f"a dot. Weights: {format_provenance(provenance)}.",
+                "Similarity of the attention with and without noise on the normalised frame: quartiles, median, "
+                f"whiskers, and the mean as a dot. Weights: {format_provenance(provenance)}.",
                 "One panel of box plots for each kind of picture, with one box per variance of the noise.",
                 draw_boxes({name: plotted}),
             ),
@@ -144,13 +147,12 @@ def _noise(policy: Policy, name: str, provenance: Provenance, views: Mapping[str
 
 
 def _roads(driven: Mapping[str, WatchedDrive], provenance: Provenance) -> Section:
-    measured = activity.measure(driven)
     picture = Picture(
         "roads",
         "Activity of neurons along closed-loop drives in our own world, seen from above; the dot is the start. "
         f"{activity.RULE} Weights: {format_provenance(provenance)}.",
         "One map of the driven road for each season and cell: a line coloured by the neuron's activity.",
-        draw_roads({season: (one, provenance) for season, one in measured.items()}),
+        draw_roads({season: (activity.measure(drive), provenance) for season, drive in driven.items()}),
     )
     return Section("activity", "Activity on the road", [picture])
 

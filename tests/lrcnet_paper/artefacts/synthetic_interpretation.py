@@ -33,7 +33,11 @@ def analyses(model, seed):
     }
     boxes = {
         season: {
-            f"{v:g}": box((level + 0.3 - v + 0.1 * torch.randn(50)).clamp(0, 1)).as_dict() for v in attention.VARIANCES
+            reading: {
+                f"{v:g}": box((level + mean - v + 0.1 * torch.randn(50)).clamp(0, 1)).as_dict()
+                for v in attention.VARIANCES
+            }
+            for reading, mean in (("normalised", 0.3), ("pixels", 0.1))
         }
         for season in SEASONS
     }
@@ -43,8 +47,13 @@ def analyses(model, seed):
     return {
         "attention": {"source": source, "similarity": boxes, "maps": maps, "regions": shares},
         "correlation": {"source": source, "kind": correlation.CLOSED, **correlation.measure(driven)},
-        "activity": {"source": source, **activity.measure({season: drives[0] for season, drives in driven.items()})},
+        "activity": {"source": source, **measured_activity(driven)},
     }
+
+
+def measured_activity(driven):
+    """Return the stored activity of some drives by season."""
+    return {season: [activity.measure(one) for one in drives] for season, drives in driven.items()}
 
 
 def region_shares(level, season):

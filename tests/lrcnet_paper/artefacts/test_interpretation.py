@@ -93,14 +93,14 @@ def test_measuring_a_policy_again_gives_the_same_numbers():
     first, again = (attention.measure(policy, attention.SMOKE) for _ in range(2))
     assert first == again
     assert json.loads(json.dumps(first)) == first
-    assert first["similarity"]["winter"]["0.2"]["count"] == 2
+    assert first["similarity"]["winter"]["normalised"]["0.2"]["count"] == 2
     driven = neuron_drives.drive_roads(policy, neuron_drives.SMOKE)
     correlations = correlation.measure(driven)
     assert len(correlations["summer"]["r_within"][0][0]) == 28
     shares = first["regions"]["winter"]["attention"]
     assert abs(sum(shares.values()) - 1) < 1e-6
-    measurement = activity.measure({season: drives[0] for season, drives in driven.items()})
-    assert set(measurement["winter"]["cells"]) == set(activity.ROLES)
+    measurement = activity.measure(driven["winter"][0])
+    assert set(measurement["cells"]) == set(activity.ROLES)
     assert json.loads(json.dumps(measurement)) == measurement
 
 
@@ -117,7 +117,7 @@ def test_maps_and_activity_can_be_unpacked():
     small = (small - small.min()) / (small.max() - small.min())
     assert abs(torch.from_numpy(unpack_map(pack_map(mask)).copy()) / 255 - small).max() < 0.01
     drive = synthetic_interpretation.drive(0.9, 4)
-    packed = activity.measure({"summer": drive})["summer"]
+    packed = activity.measure(drive)
     cell = packed["cells"]["cell 1"]
     values = unpack_activity(cell)
     assert len(values) == len(packed["x"]) == 301
@@ -141,18 +141,41 @@ def cut(drive, steps):
                        False, drive.road)  # fmt: skip
 
 
-def with_crash(runs, model, steps):
-    """Return the runs with the drives of one model cut after some steps."""
+def with_drives(runs, model, drives):
+    """Return the runs with other drives of one model, the same in all seasons."""
     changed = []
     for run in runs:
-        if run.result.model == model and "activity" in run.analyses:
-            short = cut(synthetic_interpretation.drive(0.5, 9), steps)
-            driven = dict.fromkeys(activity.SEASONS, short)
-            new = {"source": run.analyses["activity"]["source"], **activity.measure(driven)}
-            own = {**run.analyses["correlation"], **correlation.measure({s: [d] for s, d in driven.items()})}
+        if model in (run.result.model, None) and "activity" in run.analyses:
+            driven = dict.fromkeys(activity.SEASONS, drives)
+            new = {**run.analyses["activity"], **synthetic_interpretation.measured_activity(driven)}
+            own = {**run.analyses["correlation"], **correlation.measure(driven)}
             run = replace(run, analyses={**run.analyses, "activity": new, "correlation": own})
         changed.append(run)
     return changed
+
+
+def with_crash(runs, model, steps):
+    """Return the runs with the drives of one model cut after some steps."""
+    return with_drives(runs, model, [cut(synthetic_interpretation.drive(0.5, 9), steps)])
+
+
+def test_policies_are_compared_on_the_first_road_on_which_all_of_them_arrive(runs):
+    whole, crash = synthetic_interpretation.drive(0.5, 9), cut(synthetic_interpretation.drive(0.5, 9), 500)
+    mixed = with_drives(with_drives(runs, None, [whole, whole, whole]), "gru", [crash, whole, whole])
+    content = activity.render(mixed)
+    assert "of road 2 in summer" in content.tables[0].note
+    assert {row[8] for row in content.tables[0].rows} == {"3 of 3"}
+    assert content.pictures[0].figure.get_suptitle().startswith("All policies arrive")
+    # Without such a road, it is the one that all follow furthest, and only as far as all of them do.
+    short = cut(whole, 200)
+    content = activity.render(with_drives(with_drives(runs, None, [whole, whole]), "gru", [short, crash]))
+    assert "800 m of road 2 in summer" in content.tables[0].note
+
+
+def test_attention_is_judged_by_noise_on_the_normalised_frame_and_tabulated_for_pixels_too(runs):
+    content = attention.render(runs)
+    normalised, pixels = content.tables[0].rows[0][1], content.sensitivities[0].rows[0][1]
+    assert normalised.mean - pixels.mean == pytest.approx(0.2, abs=0.05)
 
 
 def test_policies_are_compared_over_the_stretch_that_all_of_them_drove(runs):
@@ -160,10 +183,10 @@ def test_policies_are_compared_over_the_stretch_that_all_of_them_drove(runs):
     assert "1000 m" in whole.tables[0].note or "950 m" in whole.tables[0].note
     crashed = with_crash(runs, "gru", 200)
     content = activity.render(crashed)
-    assert "300 m in summer" in content.tables[0].note
+    assert "300 m of road 1 in summer" in content.tables[0].note
     swings = {row[0]: row[6] for row in content.tables[0].rows if row[1] == "summer"}
     lstm = next(r for r in crashed if r.result.model == "lstm" and "activity" in r.analyses)
-    assert swings["LSTM"].by_seed[0][1] == lstm.analyses["activity"]["summer"]["swings"][5]
+    assert swings["LSTM"].by_seed[0][1] == lstm.analyses["activity"]["summer"][0]["swings"][5]
     assert {row[8] for row in content.tables[0].rows if row[0] == "GRU"} == {"0 of 3"}
     closed = next(t for t in correlation.render(crashed).sensitivities if t.name == "closed-loop-correlation")
     assert "300 m in summer" in closed.note
@@ -179,7 +202,7 @@ def test_a_crash_and_the_road_beyond_it_are_drawn(runs):
     figure = content.pictures[0].figure
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
     assert labels == ["start", "arrived", "crashed", "road, not driven"]
-    assert figure.get_suptitle().startswith("1 of 5 drives crash")
+    assert figure.get_suptitle().startswith("1 of 5 drives do not arrive")
     assert activity.render(runs).pictures[0].figure.get_suptitle().startswith("All policies arrive")
 
 

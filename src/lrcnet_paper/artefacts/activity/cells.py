@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lrcnet.pages import palette
 from lrcnet.pages.content import Cell, Picture, Table
@@ -42,34 +42,33 @@ RULE = (
 
 
 def analyse(folder: Path) -> dict[str, Any]:
-    """Record one drive per season: its path, and the activity of cells 1 and 2 and of the most road-like cells."""
+    """Record the drives of each season: path, and activity of cells 1 and 2 and of the most road-like cells."""
     provenance, drives_by_season = drive_run(folder)
-    first = {season: drives[0] for season, drives in drives_by_season.items()}
-    return {"source": provenance, **measure(first)}
+    return {
+        "source": provenance,
+        **{season: [measure(drive) for drive in drives] for season, drives in drives_by_season.items()},
+    }
 
 
-def measure(drives: Mapping[str, WatchedDrive]) -> dict[str, Any]:
-    """Return season -> its drive with four cells, thinned for a picture, and how often all neurons swing.
+def measure(drive: WatchedDrive) -> dict[str, Any]:
+    """Return a drive with four cells, thinned for a picture, and how often all neurons swing.
 
     Swings per km, mean of all neurons, are stored over the first 50, 100, 150, ... metres, so that policies can be
     compared over the stretch that all of them drove.
     """
     from lrcnet_paper.interpret import correlation, swings, turning_cells
 
-    measurement = {}
-    for season, drive in drives.items():
-        r = correlation(drive.activity, drive.curvature)
-        cells = dict(zip(ROLES, (0, 1, *turning_cells(r)), strict=True))
-        measurement[season] = {
-            **thin_drive(drive, cells, r),
-            "swings": [
-                round(float(swings(drive.activity[: drive.steps_within(metres)], metres).mean()), 3)
-                for metres in _stretches(drive.metres)
-            ],
-            "metres": round(drive.metres, 1),
-            "arrived": drive.arrived,
-        }
-    return measurement
+    r = correlation(drive.activity, drive.curvature)
+    cells = dict(zip(ROLES, (0, 1, *turning_cells(r)), strict=True))
+    return {
+        **thin_drive(drive, cells, r),
+        "swings": [
+            round(float(swings(drive.activity[: drive.steps_within(metres)], metres).mean()), 3)
+            for metres in _stretches(drive.metres)
+        ],
+        "metres": round(drive.metres, 1),
+        "arrived": drive.arrived,
+    }
 
 
 def _stretches(metres: float) -> list[float]:
@@ -77,10 +76,24 @@ def _stretches(metres: float) -> list[float]:
     return [STRETCH * k for k in range(1, int(metres / STRETCH) + 1)] or [metres]
 
 
-def common_stretch(groups: Mapping[str, Group], season: str) -> float:
-    """Return the metres, a multiple of 50, that all policies drove in a season; 0 if that is less."""
-    driven = [run.analyses[NAME][season]["metres"] for group in groups.values() for run in group.runs]
-    return STRETCH * int(min(driven, default=0.0) / STRETCH)
+class Road(NamedTuple):
+    """The road of a season on which policies are compared: its number in the plan, and the metres to compare over."""
+
+    number: int
+    stretch: float
+
+
+def common_road(groups: Mapping[str, Group], season: str) -> Road:
+    """Return the first road on which all policies arrive, else the one on which the shortest drive is longest.
+
+    The stretch, a multiple of 50 metres, is what all policies drove of it.
+    """
+    drives = [run.analyses[NAME][season] for group in groups.values() for run in group.runs]
+    by_road = list(zip(*drives, strict=False))
+    shortest = [min(drive["metres"] for drive in road) for road in by_road]
+    arrived = (i for i, road in enumerate(by_road) if all(drive["arrived"] for drive in road))
+    number = next(arrived, max(range(len(by_road)), key=shortest.__getitem__, default=0))
+    return Road(number, STRETCH * int((shortest[number] if by_road else 0.0) / STRETCH))
 
 
 def render(runs: Sequence[FinishedRun]) -> Rendered:
@@ -97,12 +110,12 @@ def render(runs: Sequence[FinishedRun]) -> Rendered:
 
 def _swings(groups: Mapping[str, Group], model: str, season: str) -> Estimate | None:
     """Return the swings per km over the stretch that all policies drove; None if it is too short to compare."""
-    group, stretch = groups.get(model), common_stretch(groups, season)
-    if group is None or stretch < SHORTEST:
+    group, road = groups.get(model), common_road(groups, season)
+    if group is None or road.stretch < SHORTEST:
         return None
-    index = round(stretch / STRETCH) - 1
+    index = round(road.stretch / STRETCH) - 1
     return mean_over_seeds(
-        {run.result.seed: run.analyses[NAME][season]["swings"][index] for run in group.runs}, digits=1
+        {run.result.seed: run.analyses[NAME][season][road.number]["swings"][index] for run in group.runs}, digits=1
     )
 
 
@@ -116,15 +129,15 @@ def _describe_cell(drive: Mapping[str, Any], role: str) -> str:
 
 def _table(groups: Mapping[str, Group]) -> Table:
     rows: list[tuple[Cell, ...]] = []
+    roads = {season: common_road(groups, season) for season in SEASONS}
     for model in [policy.name for policy in POLICIES]:
-        for season in SEASONS:
+        for season, road in roads.items():
             group = groups.get(model)
             if group is None:
                 rows.append((palette.model_label(model), season, *[None] * 8))
                 continue
-            first = group.runs[0].analyses[NAME]
-            cells = [_describe_cell(first[season], role) for role in first[season]["cells"]]
-            drives = [run.analyses[NAME][season] for run in group.runs]
+            drives = [run.analyses[NAME][season][road.number] for run in group.runs]
+            cells = [_describe_cell(drives[0], role) for role in drives[0]["cells"]]
             rows.append(
                 (
                     palette.model_label(model),
@@ -152,14 +165,17 @@ def _table(groups: Mapping[str, Group]) -> Table:
             "seeds",
         ),
         rows,
-        f"{RULE} A swing is a change from a neuron's lowest to its highest activity, or back; swings are counted over "
-        f"the stretch that all policies drove, {_describe_stretches(groups)}. The numbering of the cells is an "
-        "accident of the initial weights.",
+        f"{RULE} A swing is a change from a neuron's lowest to its highest activity, or back. {_describe_roads(roads)} "
+        "The numbering of the cells is an accident of the initial weights.",
     )
 
 
-def _describe_stretches(groups: Mapping[str, Group]) -> str:
-    return " and ".join(f"{common_stretch(groups, season):g} m in {season}" for season in SEASONS)
+def _describe_roads(roads: Mapping[str, Road]) -> str:
+    which = " and ".join(f"{road.stretch:g} m of road {road.number + 1} in {season}" for season, road in roads.items())
+    return (
+        "All numbers are from the first road of the test on which every policy arrives or, if there is none, the one "
+        f"that all follow furthest; swings are counted over the stretch that all of them drove: {which}."
+    )
 
 
 def _claims(groups: Mapping[str, Group]) -> list[Claim]:
@@ -180,10 +196,10 @@ def _claims(groups: Mapping[str, Group]) -> list[Claim]:
                 judge_order((ours, others.get(calmest or "")), driving.conditions(*compared), larger_is_better=False),
             )
         )
-    return [*claims, _sides_claim(groups.get("lrcu-s"))]
+    return [*claims, _sides_claim(groups.get("lrcu-s"), common_road(groups, "winter").number)]
 
 
-def _sides_claim(group: Group | None) -> Claim:
+def _sides_claim(group: Group | None, number: int) -> Claim:
     """Judge over all seeds whether cells 1 and 2 turn to opposite sides in winter, which the paper claims."""
     from lrcnet_paper.interpret import side
 
@@ -192,7 +208,7 @@ def _sides_claim(group: Group | None) -> Claim:
         under = driving.conditions(group)
         by_seed, opposite = [], 0
         for run in group.runs:
-            cells = run.analyses[NAME]["winter"]["cells"]
+            cells = run.analyses[NAME]["winter"][number]["cells"]
             sides = [side(cells[role]["r"]) for role in ("cell 1", "cell 2")]
             opposite += set(sides) == {"left", "right"}
             by_seed.append(f"seed {run.result.seed}: {' and '.join(sides)}")
@@ -211,25 +227,27 @@ def _sides_claim(group: Group | None) -> Claim:
 
 
 def _picture(groups: Mapping[str, Group], season: str) -> Picture:
-    first = {model: group.runs[0].analyses[NAME] for model, group in groups.items()}
+    number = common_road(groups, season).number
+    drives = {model: group.runs[0].analyses[NAME][season][number] for model, group in groups.items()}
+    sources = {model: group.runs[0].analyses[NAME]["source"] for model, group in groups.items()}
     return Picture(
         f"roads-{season}",
         f"Activity of neurons along a drive in {season}, seen from above. The upper rows show the cells that the paper "
         "draws, the lower rows the most road-like cells. A cell rests at its median on straight road.",
         "A grid of maps, models across and cells down: the driven road as a line, coloured by the neuron's activity "
         "below and above rest; a cross where the car crashed, and the road beyond it as a broken line.",
-        draw_roads({model: (m[season], m["source"]) for model, m in first.items()}, _finding(first, season)),
-        details=f"Weights: {format_provenances(m['source'] for m in first.values())}.",
+        draw_roads({model: (drive, sources[model]) for model, drive in drives.items()}, _finding(drives)),
+        details=f"Weights: {format_provenances(sources.values())}.",
     )
 
 
-def _finding(first: Mapping[str, Any], season: str) -> str:
-    if note := driving.incomplete(first):
+def _finding(drives: Mapping[str, Any]) -> str:
+    if note := driving.incomplete(drives):
         return note
-    crashed = [palette.model_label(model) for model, drive in first.items() if not drive[season]["arrived"]]
-    clear = {model: max(abs(c["r"]) for c in drive[season]["cells"].values()) for model, drive in first.items()}
+    crashed = [palette.model_label(model) for model, drive in drives.items() if not drive["arrived"]]
+    clear = {model: max(abs(c["r"]) for c in drive["cells"].values()) for model, drive in drives.items()}
     best = max(clear, key=lambda model: clear[model])
-    ends = f"{len(crashed)} of {len(first)} drives crash" if crashed else "All policies arrive"
+    ends = f"{len(crashed)} of {len(drives)} drives do not arrive" if crashed else "All policies arrive"
     return f"{ends}; the cell that follows the road most closely is one of {palette.model_label(best)}'s " + (
         f"(|r| = {clear[best]:.2f})"
     )

@@ -126,8 +126,9 @@ def draw_grid(
         grid = figure.subplots(len(frames), columns, squeeze=False)
         names = list(next(iter(maps.values()))[0]) if maps else ["0", "0.1", "0.2"]
         for row, (name, frame) in enumerate(zip(names, frames, strict=True)):
-            # Without interpolation the file holds the pixels of the frame instead of enlarged ones.
-            grid[row, 0].imshow(frame, interpolation="none")
+            # Noise may leave the range of colours. Without interpolation the file holds the pixels of the frame instead
+            # of enlarged ones.
+            grid[row, 0].imshow(frame.clip(0, 1), interpolation="none")
             grid[row, 0].set_ylabel("no noise" if float(name) == 0 else f"σ² = {name}", fontsize="small")
             for panel, (packed, _) in zip(grid[row, 1:], maps.values(), strict=True):
                 image = panel.imshow(unpack_map(packed[name]), cmap=COLOUR_MAP, vmin=0, vmax=255, interpolation="none")

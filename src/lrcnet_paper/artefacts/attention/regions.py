@@ -18,21 +18,18 @@ from lrcnet_paper.results.estimate import Estimate, mean_over_seeds
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from lrcnet_paper.models.policy import Policy
     from lrcnet_paper.results.groups import Group
 
 ATTENTION, AREA = "attention", "area"
 LRCUS = ("lrcu-a", "lrcu-s")
 
 
-def measure_shares(policy: Policy, frames: Tensor, regions: Tensor) -> dict[str, dict[str, float]]:
+def measure_shares(maps: Tensor, regions: Tensor) -> dict[str, dict[str, float]]:
     """Return the share of attention on each region of some frames, and the share of pixels in it."""
     import torch
 
-    from lrcnet_paper.interpret import attention
     from lrcnet_paper.interpret.attention import share_by_region
 
-    maps = attention(policy, frames)
     return {ATTENTION: share_by_region(maps, regions), AREA: share_by_region(torch.ones_like(maps), regions)}
 
 

@@ -18,7 +18,16 @@ from lrcnet_paper.artefacts.artefact import Claim, MeasuringArtefact, Rendered
 from lrcnet_paper.artefacts.attention.figures import draw_boxes, draw_grid, pack_map, unpack_map
 from lrcnet_paper.artefacts.attention.regions import measure_shares, region_claims, region_pictures, region_tables
 from lrcnet_paper.artefacts.driving_runs import POLICIES
-from lrcnet_paper.artefacts.policy_measurements import GATED, SEASONS, judge_order, measured_groups
+from lrcnet_paper.artefacts.policy_measurements import (
+    GATED,
+    PRIMARY_READING,
+    READING_NAMES,
+    READING_NOTE,
+    SEASONS,
+    judge_order,
+    measured_groups,
+)
+from lrcnet_paper.driving.closed_loop import READINGS, NoiseReading
 from lrcnet_paper.results.estimate import Estimate, mean_over_seeds
 from lrcnet_paper.results.provenance import format_provenances, provenance_of
 from lrcnet_paper.road_seeds import EXAMPLE_ROAD
@@ -64,17 +73,20 @@ def analyse(folder: Path) -> dict[str, Any]:
 
 
 def measure(policy: Policy, plan: PairPlan) -> dict[str, Any]:
-    """Return by season: boxes of similarities by variance, maps of the example, shares of attention by region."""
-    from lrcnet_paper.interpret import attention_under_noise, box, scene_regions, scenes
+    """Return by season: boxes of similarities by reading and variance, maps of the example, shares by region."""
+    from lrcnet_paper.interpret import attention, attention_under_noise, box, scene_regions, scenes
 
-    boxes: dict[str, dict[str, dict[str, float]]] = {}
+    boxes: dict[str, dict[str, dict[str, dict[str, float]]]] = {}
     maps: dict[str, dict[str, str]] = {}
     shares: dict[str, dict[str, dict[str, float]]] = {}
     for season in SEASONS:
         frames = scenes(season, plan.pairs, length=plan.length)
-        similarities = attention_under_noise(policy, frames, VARIANCES)
-        shares[season] = measure_shares(policy, frames, scene_regions(season, plan.pairs, length=plan.length))
-        boxes[season] = {f"{v:g}": box(row).as_dict() for v, row in zip(VARIANCES, similarities, strict=True)}
+        clean = attention(policy, frames)
+        boxes[season] = {}
+        for reading in READINGS:
+            rows = attention_under_noise(policy, frames, VARIANCES, reading=reading, clean=clean)
+            boxes[season][reading] = {f"{v:g}": box(row).as_dict() for v, row in zip(VARIANCES, rows, strict=True)}
+        shares[season] = measure_shares(clean, scene_regions(season, plan.pairs, length=plan.length))
         maps[season] = attention_maps(policy, example_frames(season))
     return {"similarity": boxes, "maps": maps, "regions": shares}
 
@@ -88,12 +100,15 @@ def example_frames(season: str) -> Tensor:
 
 
 def noise_series(frame: Tensor) -> Tensor:
-    """Return a uint8 frame (1, 48, 160, 3) without noise and with each variance: (1 + variances, 48, 160, 3), float."""
+    """Return a uint8 frame (1, 48, 160, 3) without noise and with each variance: (1 + variances, 48, 160, 3), float.
+
+    The variances refer to the normalised frame, so values may lie outside [0, 1].
+    """
     import torch
 
     from lrcnet_paper.driving import add_noise
 
-    noisy = [add_noise(frame, v, torch.Generator().manual_seed(0)) for v in VARIANCES]
+    noisy = [add_noise(frame, v, torch.Generator().manual_seed(0), reading=PRIMARY_READING) for v in VARIANCES]
     return torch.cat([frame.float() / 255, *noisy])
 
 
@@ -109,30 +124,37 @@ def render(runs: Sequence[FinishedRun]) -> Rendered:
     """Tabulate similarities by model, season and variance, and draw box plots and the grid of frames."""
     groups = measured_groups(runs, NAME)
     return Rendered(
-        tables=[_table(groups), *region_tables(groups, NAME)],
+        tables=[_table(groups, PRIMARY_READING), *region_tables(groups, NAME)],
         pictures=[*_pictures(groups), *region_pictures(groups, NAME)],
         claims=[*_claims(groups), *region_claims(groups, NAME)],
         skipped=[] if groups else ["attention: no lane-keeping policy has been measured"],
-        differences=driving.DIFFERENCES,
+        differences=(*driving.DIFFERENCES, READING_NOTE),
+        sensitivities=[_table(groups, reading) for reading in READINGS if reading != PRIMARY_READING] if groups else [],
     )
 
 
-def _similarity(group: Group | None, season: str, variance: float) -> Estimate | None:
+def _box(run: FinishedRun, season: str, reading: NoiseReading, variance: float) -> Mapping[str, float]:
+    """Return the numbers of the box plot of all pairs."""
+    box: Mapping[str, float] = run.analyses[NAME]["similarity"][season][reading][f"{variance:g}"]
+    return box
+
+
+def _similarity(
+    group: Group | None, season: str, variance: float, reading: NoiseReading = PRIMARY_READING
+) -> Estimate | None:
     """Return the mean over seeds of the mean similarity of all pairs."""
     if group is None:
         return None
-    means = {run.result.seed: run.analyses[NAME]["similarity"][season][f"{variance:g}"]["mean"] for run in group.runs}
+    means = {run.result.seed: _box(run, season, reading, variance)["mean"] for run in group.runs}
     return mean_over_seeds(means, digits=3)
 
 
-def _table(groups: Mapping[str, Group]) -> Table:
+def _table(groups: Mapping[str, Group], reading: NoiseReading) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for model in [policy.name for policy in POLICIES]:
         group = groups.get(model)
-        numbers = [_similarity(group, season, v) for season in SEASONS for v in VARIANCES]
-        pairs = None
-        if group is not None:
-            pairs = int(group.runs[0].analyses[NAME]["similarity"][SEASONS[0]][f"{VARIANCES[0]:g}"]["count"])
+        numbers = [_similarity(group, season, v, reading) for season in SEASONS for v in VARIANCES]
+        pairs = None if group is None else int(_box(group.runs[0], SEASONS[0], reading, VARIANCES[0])["count"])
         rows.append(
             (
                 palette.model_label(model),
@@ -143,8 +165,9 @@ def _table(groups: Mapping[str, Group]) -> Table:
             )
         )
     return Table(
-        "similarity",
-        "Structural similarity of the attention with and without noise: mean over pairs, ± over seeds",
+        "similarity" if reading == PRIMARY_READING else f"similarity-{reading}",
+        f"Structural similarity of the attention with and without noise on {READING_NAMES[reading]}: mean over pairs, "
+        "± over seeds",
         (
             "model",
             *(f"{season}, variance {v:g}" for season in SEASONS for v in VARIANCES),
@@ -197,7 +220,7 @@ def _pictures(groups: Mapping[str, Group]) -> list[Picture]:
         return []
     boxes = {
         model: {
-            season: {v: [run.analyses[NAME]["similarity"][season][f"{v:g}"] for run in group.runs] for v in VARIANCES}
+            season: {v: [_box(run, season, PRIMARY_READING, v) for run in group.runs] for v in VARIANCES}
             for season in SEASONS
         }
         for model, group in groups.items()
@@ -207,8 +230,9 @@ def _pictures(groups: Mapping[str, Group]) -> list[Picture]:
     pictures = [
         Picture(
             "boxes",
-            "Structural similarity of the attention with and without noise: quartiles, median, and whiskers within 1.5 "
-            "interquartile ranges, each averaged over the seeds; the paper shows such boxes without numbers.",
+            "Structural similarity of the attention with and without noise, whose variance refers to the normalised "
+            "frame: quartiles, median, and whiskers within 1.5 interquartile ranges, each averaged over the seeds; the "
+            "paper shows such boxes without numbers.",
             "Two panels of box plots, summer and winter: two boxes for each model, one per noise variance.",
             draw_boxes(boxes, _finding(groups)),
             details=f"Weights: {provenance}.",
@@ -222,7 +246,8 @@ def _grid(season: str, measurements: Mapping[str, Any]) -> Picture:
     return Picture(
         f"grid-{season}",
         f"Attention of the policies in {season}: the frame in the first column, then the attention of each policy to "
-        "it; without noise in the first row, with Gaussian noise of variance 0.1 and 0.2 below.",
+        "it; without noise in the first row, with Gaussian noise of variance 0.1 and 0.2 on the normalised frame "
+        "below.",
         "Three rows by noise; each has the camera's frame and one map of attention per model, bright where it is high.",
         draw_grid(
             example_frames(season).numpy(),
