@@ -117,10 +117,16 @@ def _draw_box(panel: Any, where: float, seeds: Sequence[Mapping[str, float]], co
 def draw_grid(
     frames: NDArray[Any], maps: Mapping[str, tuple[Mapping[str, str], Provenance]], finding: str = ""
 ) -> Figure:
-    """Draw frames (1 + variances, 48, 160, 3) beside model -> (variance -> packed map, provenance)."""
+    """Draw frames (1 + variances, 48, 160, 3) beside model -> (variance -> packed map, provenance).
+
+    The maps are products of several layers, so a small bright spot holds most of the attention; colours that follow its
+    square root show the rest too.
+    """
+    from matplotlib.colors import PowerNorm
     from matplotlib.figure import Figure
 
     columns = 1 + len(maps)
+    root = PowerNorm(0.5, vmin=0, vmax=255)
     with palette.figure_style():
         figure = Figure(figsize=(1.75 * columns + 0.7, 0.56 * len(frames) + 0.8), layout="compressed")
         grid = figure.subplots(len(frames), columns, squeeze=False)
@@ -131,7 +137,7 @@ def draw_grid(
             grid[row, 0].imshow(frame.clip(0, 1), interpolation="none")
             grid[row, 0].set_ylabel("no noise" if float(name) == 0 else f"σ² = {name}", fontsize="small")
             for panel, (packed, _) in zip(grid[row, 1:], maps.values(), strict=True):
-                image = panel.imshow(unpack_map(packed[name]), cmap=COLOUR_MAP, vmin=0, vmax=255, interpolation="none")
+                image = panel.imshow(unpack_map(packed[name]), cmap=COLOUR_MAP, norm=root, interpolation="none")
         grid[0, 0].set_title("camera", fontsize="small")
         for panel, (model, (_, provenance)) in zip(grid[0, 1:], maps.items(), strict=True):
             panel.set_title(f"{palette.model_label(model)}\n{format_seed_and_loss(provenance)}", fontsize=6.5)
@@ -142,7 +148,7 @@ def draw_grid(
                 spine.set_visible(False)
         if maps:
             bar = figure.colorbar(image, ax=grid, label="attention", pad=0.01, aspect=12)
-            bar.set_ticks([0, 127.5, 255], labels=["0", "0.5", "1"])
+            bar.set_ticks([0, 63.75, 255], labels=["0", "0.25", "1"])
             bar.outline.set_visible(False)
         write_finding(figure, finding)
     return figure

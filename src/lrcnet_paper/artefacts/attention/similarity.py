@@ -247,7 +247,7 @@ def _grid(season: str, measurements: Mapping[str, Any]) -> Picture:
         f"grid-{season}",
         f"Attention of the policies in {season}: the frame in the first column, then the attention of each policy to "
         "it; without noise in the first row, with Gaussian noise of variance 0.1 and 0.2 on the normalised frame "
-        "below.",
+        "below. Colours follow the square root of the attention.",
         "Three rows by noise; each has the camera's frame and one map of attention per model, bright where it is high.",
         draw_grid(
             example_frames(season).numpy(),
