@@ -133,13 +133,14 @@ def likelihood(
 ) -> Estimate | None:
     """Return the mean over seeds of the share of drives that crash, in one season or over both."""
     reading = reading if noise else PRIMARY_READING
-    shares = {}
+    shares, drives = {}, []
     for run in group.finished:
         measured = [c for c in _cells(run) if c["noise"] == noise and c["reading"] == reading]
         cells = [c for c in measured if season in (None, c["season"])]
         if cells:
-            shares[run.result.seed] = sum(c["crashes"] for c in cells) / sum(c["drives"] for c in cells)
-    return mean_over_seeds(shares, digits=3)
+            drives.append(sum(c["drives"] for c in cells))
+            shares[run.result.seed] = sum(c["crashes"] for c in cells) / drives[-1]
+    return mean_over_seeds(shares, digits=3, trials=min(drives, default=None))
 
 
 def _table(measured: Mapping[Model, Group]) -> Table:

@@ -33,7 +33,8 @@ RULES: tuple[str, ...] = (
     "no claims.",
     "The verdict comes from the paired differences of A and B over seeds, with their 95 % interval by Student's t. "
     "Errors, losses and constants spread over orders of magnitude: they are compared by the logarithm of their ratio, "
-    "and the interval is given as factors, above 1 on the paper's side.",
+    "and the interval is given as factors, above 1 on the paper's side. Shares, such as that of drives that crash, are "
+    "uncertain by counting too: their interval is at least as wide as the binomial one.",
     "Agrees: the whole interval is on the paper's side of 0. Agrees, weaker: so it is, but our mean is below half of "
     "the paper's margin.",
     "No difference seen: the interval contains 0.",
@@ -49,7 +50,9 @@ RULES: tuple[str, ...] = (
 )
 """The rule in words, as reports print it."""
 
-# Student's t at 97.5 % for 1, 2, ... degrees of freedom; beyond the table its last value is a little too wide.
+# The normal distribution at 97.5 %, and Student's t for 1, 2, ... degrees of freedom, whose last value is a little too
+# wide beyond the table.
+_NORMAL = 1.960
 _T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120)
 
 
@@ -80,8 +83,13 @@ class Interval:
         return f"{self.seeds} seeds; ahead by a factor of {mean:.3g}, 95 % interval {low:.2g} to {high:.2g}"
 
 
-def interval_of(differences: Sequence[float]) -> Interval | None:
+def interval_of(differences: Sequence[float], counting_variance: float = 0.0) -> Interval | None:
     """Return the interval of paired differences, or None if there are fewer than two or one is not finite.
+
+    Args:
+        differences: one per seed.
+        counting_variance: the variance that each has because it counts a finite number of trials. The interval is at
+            least as wide as this alone makes it: two seeds with one crash less each are no certainty.
 
     >>> str(interval_of([1.0, 2.0, 3.0]))
     '3 seeds; +2, 95 % interval -0.484 to +4.48'
@@ -91,7 +99,7 @@ def interval_of(differences: Sequence[float]) -> Interval | None:
         return None
     mean = math.fsum(differences) / count
     factor = _T[min(count - 2, len(_T) - 1)]
-    reach = factor * standard_deviation(differences) / math.sqrt(count)
+    reach = max(factor * standard_deviation(differences), _NORMAL * math.sqrt(counting_variance)) / math.sqrt(count)
     return Interval(mean, mean - reach, mean + reach, count)
 
 
@@ -212,7 +220,8 @@ def judge_comparison(
     notes = _notes(under, first, second)
     differences = [sign * _difference(a, b, by_ratio) for a, b in _pairs(first, second)]
     reason = _reason_not_to_judge(len(differences), under, comparable)
-    interval = None if reason else interval_of(differences)
+    counting = 0.0 if by_ratio else first.counting_variance + second.counting_variance
+    interval = None if reason else interval_of(differences, counting)
     if interval is None:
         return Verdict("not measurable here", (*notes, *([reason] if reason else [])), warnings)
     word, missing = _judge_interval(interval, margin, under, first.diverged)

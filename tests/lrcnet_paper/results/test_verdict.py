@@ -183,6 +183,37 @@ def test_the_interval_is_students() -> None:
     assert interval_of([0.0, 2.0] * 50) is not None
 
 
+def crash_rates(crashes: list[int], drives: int) -> Estimate:
+    """Return the share of drives that crash over seeds."""
+    rate = mean_over_seeds({seed: count / drives for seed, count in enumerate(crashes)}, trials=drives)
+    assert rate is not None
+    return rate
+
+
+def test_one_crash_less_in_every_seed_is_no_difference() -> None:
+    paper = Estimate(0.0, 0.0, 3), Estimate(0.133, 0.189, 3)
+    few = judge_comparison(paper, (crash_rates([1, 0], 68), crash_rates([2, 1], 68)), larger_is_better=False)
+    assert few.word == "no difference seen"
+    many = judge_comparison(paper, (crash_rates([1, 0], 68), crash_rates([20, 19], 68)), larger_is_better=False)
+    assert many.word == "agrees"
+    # A rate of 0 is not certain: 136 drives without a crash leave a likelihood of about 1 in 138.
+    none = crash_rates([0, 0], 68)
+    assert none.counting_variance == pytest.approx(1 / 138 * 137 / 138 / 68)
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), min_size=2, max_size=5), st.integers(20, 400))
+def test_counting_only_widens_an_interval(crashes: list[tuple[int, int]], drives: int) -> None:
+    first, second = (crash_rates([pair[i] for pair in crashes], drives) for i in (0, 1))
+    differences = [(b - a) / drives for a, b in crashes]
+    counted = interval_of(differences, first.counting_variance + second.counting_variance)
+    plain = interval_of(differences)
+    assert counted is not None
+    assert plain is not None
+    assert counted.mean == plain.mean
+    assert counted.high - counted.low >= plain.high - plain.low
+    assert counted.high - counted.low >= 2 * 1.96 * math.sqrt(first.counting_variance / len(crashes))
+
+
 def test_a_diverged_run_of_the_leader_rules_out_agreement() -> None:
     first, second = estimates([2.0, 2.1, 1.9])
     lost = Estimate(first.mean, first.std, 3, diverged=1, by_seed=first.by_seed)
