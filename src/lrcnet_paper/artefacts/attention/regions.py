@@ -189,7 +189,7 @@ def _draw_regions(groups: Mapping[str, Group], name: str) -> Any:
                     number = share(groups, name, model, season, region)
                     value = areas[season][AREA][region] if number is None else number.mean
                     panel.barh(row, 100 * value, left=100 * left, color=palette.GREY, alpha=SHADES[region], height=0.7)
-                    if value > 0.06:
+                    if value > 0.035:
                         panel.text(
                             100 * (left + value / 2), row, f"{100 * value:.0f}", ha="center", va="center", fontsize=7.5
                         )
