@@ -34,6 +34,19 @@ def test_the_layers_of_the_head_have_the_papers_sizes() -> None:
     ]
 
 
+def test_the_head_computes_its_layers_in_the_papers_order_to_the_last_bit() -> None:
+    torch.manual_seed(0)
+    head = ConvHead()
+    pictures = normalise_frames(frames(4)).requires_grad_()
+    by_head = head(pictures)
+    in_order = head.layers(pictures.permute(0, 3, 1, 2))
+    assert torch.equal(by_head, in_order)
+    wanted = [pictures, *head.parameters()]
+    weights = torch.randn(by_head.shape)
+    gradients = zip(*(torch.autograd.grad(y, wanted, weights) for y in (by_head, in_order)), strict=True)
+    assert all(torch.equal(ours, theirs) for ours, theirs in gradients)
+
+
 def test_the_head_has_exactly_the_papers_parameters() -> None:
     convolutions = [(3, 24, 5), (24, 36, 5), (36, 48, 3), (48, 64, 3), (64, 64, 3)]
     expected = sum(o * (i * k * k + 1) for i, o, k in convolutions) + 1920 * 64 + 64
