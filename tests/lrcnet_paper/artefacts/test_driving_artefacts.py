@@ -71,7 +71,8 @@ def test_every_driving_table_prints_the_gain_in_sharp_bends(rendered):
 
 def test_the_noise_sweep_has_six_levels_both_readings_and_a_hundred_roads_per_cell():
     assert len([noise for noise in closed_loop.NOISES if noise]) >= 6
-    assert {reading for _, reading in closed_loop._noises()} == {"pixels", "normalised"}
+    for policy in driving_runs.POLICIES:
+        assert {reading for _, reading in closed_loop._noises(policy)} == {"pixels", "normalised"}
     for budget in ("quick", "paper"):
         roads = closed_loop.DRIVE_BUDGETS[budget].drives * driving_runs.TRAINING_BUDGETS[budget].seeds
         assert roads >= 100
@@ -85,6 +86,8 @@ def test_ltc_and_stc_are_trained_end_to_end_and_stand_beside_the_lrcus(rendered)
     assert len(planned) == 3 * len(driving_runs.FURTHER)
     assert {driving_runs.Model(spec.model, spec.solver) for spec in planned} == set(driving_runs.FURTHER)
     assert not rendered["liquid-policies"].claims
+    for network in driving_runs.FURTHER:
+        assert list(closed_loop._noises(network)) == [(noise, "normalised") for noise in (0.0, 0.1, 0.2)]
 
 
 def test_a_head_in_bfloat16_belongs_to_the_budget_and_other_options_do_not(all_runs):
