@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from lrcnet.pages.content import Picture, Table
-from lrcnet_paper.results.verdict import Verdict
+from lrcnet_paper.results.verdict import Verdict, judge_rivals
 
 if TYPE_CHECKING:
     from lrcnet_paper.results.finished_run import FinishedRun
@@ -24,6 +24,14 @@ Part = Literal["paper", "sensitivity", "set-up"]
 """The part of a report: a table or figure of the paper, one of our own beside them, or the set-up on a second page."""
 
 
+class Comparison(NamedTuple):
+    """One model against one rival: the paper's number, our number, and the verdict."""
+
+    paper: str
+    ours: str
+    verdict: Verdict
+
+
 @dataclass(frozen=True)
 class Claim:
     """A statement of the paper, the paper's number, our number, and the verdict."""
@@ -32,6 +40,22 @@ class Claim:
     paper: str
     ours: str
     verdict: Verdict
+
+    @classmethod
+    def against_all(cls, statement: str, comparisons: Mapping[str, Comparison]) -> Claim:
+        """Return the claim that one model is ahead of several rivals; its numbers are those of the one that decides.
+
+        Args:
+            statement: the claim.
+            comparisons: name of a rival -> the comparison with it.
+        """
+        rival, verdict = judge_rivals({name: one.verdict for name, one in comparisons.items()})
+        paper, ours, _ = comparisons[rival]
+        # The paper's words, as opposed to its numbers, are the same for every rival.
+        differ = len({one.paper for one in comparisons.values()}) > 1
+        return cls(
+            statement, f"{paper} ({rival})" if differ else paper, ours if ours == "–" else f"{ours} ({rival})", verdict
+        )
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from lrcnet.pages import palette
 from lrcnet.pages.content import Cell, Picture, Table
 from lrcnet_paper.artefacts import driving_runs as driving
 from lrcnet_paper.artefacts import lane_keeping
-from lrcnet_paper.artefacts.artefact import Claim, MeasuringArtefact, Rendered
+from lrcnet_paper.artefacts.artefact import Claim, Comparison, MeasuringArtefact, Rendered
 from lrcnet_paper.artefacts.curves import ONE_DEVIATION, draw_band, legend_below, write_finding
 from lrcnet_paper.artefacts.driving_runs import POLICIES, Model
 from lrcnet_paper.artefacts.policy_measurements import GATED, PRIMARY_READING, READING_NAMES, READING_NOTE, SEASONS
@@ -219,27 +219,33 @@ def _claims(measured: Mapping[Model, Group]) -> list[Claim]:
     claims = []
     for noise in CLAIMED:
         for model in ("lrcu-a", "lrcu-s"):
-            for other in GATED:
-                claimed = CLAIMED[noise][model], CLAIMED[noise][other]
-                if claimed[0].mean == claimed[1].mean:
-                    continue  # the paper has neither ahead
-                pair = [measured.get(Model(name)) for name in (model, other)]
-                ours = [None if g is None else likelihood(g, noise) for g in pair]
-                claims.append(
-                    Claim(
-                        f"Noise {noise:g}: {palette.model_label(model)} crashes less often than "
-                        f"{palette.model_label(other)}.",
-                        f"{claimed[0].mean:.3f} against {claimed[1].mean:.3f}",
-                        "–" if None in ours else f"{ours[0]} against {ours[1]}",
-                        judge_comparison(
-                            claimed,
-                            (ours[0], ours[1]),
-                            larger_is_better=False,
-                            under=driving.conditions(*[g for g in pair if g is not None]),
-                        ),
-                    )
+            # Where the means of the paper are equal, it has neither ahead.
+            rivals = [other for other in GATED if CLAIMED[noise][other].mean != CLAIMED[noise][model].mean]
+            names = [palette.model_label(other) for other in rivals]
+            claims.append(
+                Claim.against_all(
+                    f"Noise {noise:g}: {palette.model_label(model)} crashes less often than "
+                    f"{', '.join(names[:-1])} and {names[-1]}.",
+                    {name: _compare(measured, noise, model, other) for name, other in zip(names, rivals, strict=True)},
                 )
+            )
     return claims
+
+
+def _compare(measured: Mapping[Model, Group], noise: float, model: str, other: str) -> Comparison:
+    claimed = CLAIMED[noise][model], CLAIMED[noise][other]
+    pair = [measured.get(Model(name)) for name in (model, other)]
+    ours = [None if g is None else likelihood(g, noise) for g in pair]
+    return Comparison(
+        f"{claimed[0].mean:.3f} against {claimed[1].mean:.3f}",
+        "–" if None in ours else f"{ours[0]} against {ours[1]}",
+        judge_comparison(
+            claimed,
+            (ours[0], ours[1]),
+            larger_is_better=False,
+            under=driving.conditions(*[g for g in pair if g is not None]),
+        ),
+    )
 
 
 def _picture(measured: Mapping[Model, Group]) -> Picture:

@@ -13,7 +13,7 @@ from lrcnet.pages import palette
 from lrcnet.pages.content import Cell, Picture, Table
 from lrcnet_paper.artefacts import driving_runs as driving
 from lrcnet_paper.artefacts import lane_keeping
-from lrcnet_paper.artefacts.artefact import Claim, MeasuringArtefact, Rendered
+from lrcnet_paper.artefacts.artefact import Claim, Comparison, MeasuringArtefact, Rendered
 from lrcnet_paper.artefacts.curves import write_finding
 from lrcnet_paper.artefacts.neuron_drives import drive_run
 from lrcnet_paper.artefacts.policy_measurements import GATED, SEASONS
@@ -286,22 +286,23 @@ def _arrivals(group: Group) -> str:
 
 
 def _claims(groups: Mapping[str, Group]) -> list[Claim]:
-    claims = []
-    for season in SEASONS:
-        for other in GATED:
-            ours = _mean_over_runs(groups.get("lrcu-s"), season), _mean_over_runs(groups.get(other), season)
-            paper = CLAIMED[season]["lrcu-s"], CLAIMED[season][other]
-            compared = [groups[m] for m in ("lrcu-s", other) if m in groups]
-            claims.append(
-                Claim(
-                    f"{season.capitalize()}: neurons of LRCU-S correlate with the road more than those of "
-                    f"{palette.model_label(other)}.",
-                    f"{paper[0]} against {paper[1]}",
-                    f"{ours[0] or '–'} against {ours[1] or '–'}",
-                    judge_comparison(paper, ours, larger_is_better=True, under=driving.conditions(*compared)),
-                )
-            )
-    return claims
+    def compare(season: str, other: str) -> Comparison:
+        ours = _mean_over_runs(groups.get("lrcu-s"), season), _mean_over_runs(groups.get(other), season)
+        paper = CLAIMED[season]["lrcu-s"], CLAIMED[season][other]
+        compared = [groups[m] for m in ("lrcu-s", other) if m in groups]
+        return Comparison(
+            f"{paper[0]} against {paper[1]}",
+            f"{ours[0] or '–'} against {ours[1] or '–'}",
+            judge_comparison(paper, ours, larger_is_better=True, under=driving.conditions(*compared)),
+        )
+
+    return [
+        Claim.against_all(
+            f"{season.capitalize()}: neurons of LRCU-S correlate with the road more than those of LSTM, GRU and MGU.",
+            {palette.model_label(other): compare(season, other) for other in GATED},
+        )
+        for season in SEASONS
+    ]
 
 
 def _picture(groups: Mapping[str, Group]) -> Picture:

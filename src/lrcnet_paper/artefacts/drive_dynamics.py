@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lrcnet.pages import palette
 from lrcnet.pages.content import Cell, Picture, Table
 from lrcnet_paper.artefacts import driving_runs as driving
-from lrcnet_paper.artefacts.artefact import Claim, Rendered
+from lrcnet_paper.artefacts.artefact import Claim, Comparison, Rendered
 from lrcnet_paper.artefacts.curves import legend_below, write_finding
 from lrcnet_paper.artefacts.driving_runs import EFFICIENCY, Model
 from lrcnet_paper.results.estimate import Estimate, mean_over_seeds
@@ -76,7 +76,11 @@ def render(runs: Sequence[FinishedRun]) -> Rendered:
         for name, model in EFFICIENCY.items()
         if model in by_model and _is_measured(by_model[model])
     }
-    claims = [_claim(groups, other) for other in ("LTC H6", "STC E1")] + [_instability_claim(runs)]
+    claim = Claim.against_all(
+        "The output of LRC-S E1 oscillates less than those of LTC and STC.",
+        {other: _compare(groups, other) for other in ("LTC H6", "STC E1")},
+    )
+    claims = [claim, _instability_claim(runs)]
     if not groups:
         return Rendered(claims=claims, skipped=["outputs over a drive: no network has been trained on a shared head"])
     return Rendered(
@@ -145,7 +149,7 @@ def _table(groups: Mapping[str, Group]) -> Table:
     )
 
 
-def _claim(groups: Mapping[str, Group], other: str) -> Claim:
+def _compare(groups: Mapping[str, Group], other: str) -> Comparison:
     pair = [groups.get("LRC-S E1"), groups.get(other)]
     present = [group for group in pair if group is not None]
     ours = [None if g is None else _mean(g, "variation", relative=True) for g in pair]
@@ -156,8 +160,7 @@ def _claim(groups: Mapping[str, Group], other: str) -> Claim:
     if idle and len(present) == len(pair):
         reason = f"not converged: {', '.join(idle)}"
         verdict = Verdict("not measurable here", (*under.notes, reason), under.warnings)
-    return Claim(
-        f"The output of LRC-S E1 oscillates less than that of {other}.",
+    return Comparison(
         "shown in a figure",
         "–" if None in ours else f"{ours[0]} against {ours[1]} times the expert's total variation",
         verdict,

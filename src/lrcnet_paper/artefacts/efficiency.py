@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lrcnet.pages.content import Cell, Table
 from lrcnet_paper.artefacts import driving_runs as driving
-from lrcnet_paper.artefacts.artefact import Claim, MeasuringArtefact, Rendered
+from lrcnet_paper.artefacts.artefact import Claim, Comparison, MeasuringArtefact, Rendered
 from lrcnet_paper.artefacts.driving_runs import EFFICIENCY, Model
 from lrcnet_paper.artefacts.initial_values import EXPLANATION, OUR_DEFAULTS, has_our_defaults
 from lrcnet_paper.results.estimate import Estimate, mean_over_seeds
@@ -239,12 +239,11 @@ def _initial_values(runs: Sequence[FinishedRun]) -> list[Table]:
 
 
 def _claims(groups: Mapping[str, Group]) -> list[Claim]:
-    def compare(statement: str, first: str, second: str, kind: str, measure: Any) -> Claim:
+    def compare(first: str, second: str, kind: str, measure: Any) -> Comparison:
         pair = [groups.get(name) for name in (first, second)]
         ours = [measure(group) for group in pair]
         claimed = CLAIMED[kind][first], CLAIMED[kind][second]
-        return Claim(
-            statement,
+        return Comparison(
             f"{claimed[0].mean:g} against {claimed[1].mean:g}",
             "–" if None in ours else f"{ours[0]} against {ours[1]}",
             judge_comparison(
@@ -257,18 +256,14 @@ def _claims(groups: Mapping[str, Group]) -> list[Claim]:
         )
 
     return [
-        *(
-            compare(
-                f"{lrc} reaches its best validation loss in fewer epochs than {other}.", lrc, other, "best", best_epoch
-            )
-            for lrc in LRCS
-            for other in OTHERS
-        ),
-        *(
-            compare(f"{lrc} has a smaller Lipschitz constant than {other}.", lrc, other, "lipschitz", lipschitz)
-            for lrc in LRCS
-            for other in OTHERS
-        ),
+        Claim.against_all(
+            f"{lrc} {statement} LTC and STC.", {other: compare(lrc, other, kind, measure) for other in OTHERS}
+        )
+        for statement, kind, measure in (
+            ("reaches its best validation loss in fewer epochs than", "best", best_epoch),
+            ("has a smaller Lipschitz constant than", "lipschitz", lipschitz),
+        )
+        for lrc in LRCS
     ]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lrcnet.pages import palette
 from lrcnet.pages.content import Cell, Picture, Table
 from lrcnet_paper.artefacts import driving_runs as driving
-from lrcnet_paper.artefacts.artefact import Artefact, Claim, Rendered
+from lrcnet_paper.artefacts.artefact import Artefact, Claim, Comparison, Rendered
 from lrcnet_paper.artefacts.curves import write_finding
 from lrcnet_paper.artefacts.driving_runs import POLICIES, Model
 from lrcnet_paper.results.estimate import Estimate
@@ -54,7 +54,7 @@ def render(runs: Sequence[FinishedRun]) -> Rendered:
     return Rendered(
         tables=[_table(groups)],
         pictures=[_picture(groups)] if groups else [],
-        claims=[_claim(groups, model, other) for model in ("lrcu-a", "lrcu-s") for other in ("lstm", "gru", "mgu")],
+        claims=[_claim(groups, model) for model in ("lrcu-a", "lrcu-s")],
         skipped=[] if groups else ["lane-keeping losses: no policy has been trained"],
         differences=driving.DIFFERENCES,
     )
@@ -105,12 +105,18 @@ def _training_cells(group: Group) -> list[Cell]:
     ]
 
 
-def _claim(groups: Mapping[Model, Group], model: str, other: str) -> Claim:
+def _claim(groups: Mapping[Model, Group], model: str) -> Claim:
+    return Claim.against_all(
+        f"The weighted validation loss of {palette.model_label(model)} is below those of LSTM, GRU and MGU.",
+        {palette.model_label(other): _compare(groups, model, other) for other in ("lstm", "gru", "mgu")},
+    )
+
+
+def _compare(groups: Mapping[Model, Group], model: str, other: str) -> Comparison:
     first, second = (groups.get(Model(name)) for name in (model, other))
     numbers = tuple(None if g is None else g.metric(METRICS["weighted"]) for g in (first, second))
     claimed = CLAIMED["weighted"][model], CLAIMED["weighted"][other]
-    return Claim(
-        f"The weighted validation loss of {palette.model_label(model)} is below that of {palette.model_label(other)}.",
+    return Comparison(
         f"{_percent_change(*claimed)} %",
         "–" if None in numbers else f"{_percent_change(*numbers)} %",  # type: ignore[arg-type]
         judge_comparison(

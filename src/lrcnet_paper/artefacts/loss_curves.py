@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lrcnet.pages import palette
 from lrcnet.pages.content import Cell, Picture, Table
 from lrcnet_paper.artefacts import driving_runs as driving
-from lrcnet_paper.artefacts.artefact import Artefact, Claim, Rendered
+from lrcnet_paper.artefacts.artefact import Artefact, Claim, Comparison, Rendered
 from lrcnet_paper.artefacts.curves import WORST_TO_BEST, draw_band, legend_below, mean_curve, write_finding
 from lrcnet_paper.artefacts.driving_runs import EFFICIENCY
 from lrcnet_paper.results.estimate import Estimate
@@ -41,7 +41,12 @@ def render(runs: Sequence[FinishedRun]) -> Rendered:
     return Rendered(
         tables=[_table(groups)],
         pictures=[_picture(groups)] if groups else [],
-        claims=[_claim(groups, other) for other in ("LTC H6", "STC H6")],
+        claims=[
+            Claim.against_all(
+                "The final validation loss of LRC-S E1 is below those of LTC and STC.",
+                {other: _compare(groups, other) for other in ("LTC H6", "STC H6")},
+            )
+        ],
         skipped=[] if groups else ["loss curves: no policy has been trained"],
         differences=(*driving.DIFFERENCES, driving.SHARED_HEAD),
     )
@@ -66,12 +71,11 @@ def _table(groups: Mapping[str, Group]) -> Table:
     )
 
 
-def _claim(groups: Mapping[str, Group], other: str) -> Claim:
+def _compare(groups: Mapping[str, Group], other: str) -> Comparison:
     pair = [groups.get(name) for name in ("LRC-S E1", other)]
     numbers = [None if g is None else g.metric("validation_curvature_loss") for g in pair]
     claimed = CLAIMED["validation"]["LRC-S E1"], CLAIMED["validation"][other]
-    return Claim(
-        f"The final validation loss of LRC-S E1 is below that of {other}.",
+    return Comparison(
         f"{claimed[0].mean:g} against {claimed[1].mean:g}",
         "–" if None in numbers else f"{numbers[0]} against {numbers[1]}",
         judge_comparison(

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from lrcnet.pages import palette
 from lrcnet_paper.artefacts import driving_runs as driving
+from lrcnet_paper.artefacts.artefact import Claim, Comparison
 from lrcnet_paper.driving.closed_loop import NoiseReading
 from lrcnet_paper.results.estimate import Estimate
 from lrcnet_paper.results.verdict import Conditions, Verdict, judge_comparison
@@ -45,3 +47,33 @@ def judge_order(
 ) -> Verdict:
     """Judge "A is ahead of B" where the paper gives no numbers."""
     return judge_comparison(None, ours, larger_is_better=larger_is_better, under=under)
+
+
+def judge_against_gated(
+    statement: str,
+    paper: str,
+    model: str,
+    groups: Mapping[str, Group],
+    measured: Mapping[str, Estimate | None],
+    *,
+    larger_is_better: bool = True,
+    unit: str = "",
+) -> Claim:
+    """Judge "a model is ahead of every gated unit" where the paper gives words instead of numbers.
+
+    Args:
+        statement, paper: the claim, and the paper's words.
+        model: the model's name.
+        groups: name of a model -> its runs.
+        measured: name of a model -> the quantity that is compared, None where there is none.
+        larger_is_better: its direction.
+        unit: its unit, with a space before it.
+    """
+
+    def compare(other: str) -> Comparison:
+        ours = measured[model], measured[other]
+        under = driving.conditions(*(groups[name] for name in (model, other) if name in groups))
+        text = "–" if None in ours else f"{ours[0]} against {ours[1]}{unit}"
+        return Comparison(paper, text, judge_order(ours, under, larger_is_better=larger_is_better))
+
+    return Claim.against_all(statement, {palette.model_label(other): compare(other) for other in GATED})

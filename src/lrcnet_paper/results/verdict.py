@@ -7,7 +7,7 @@ same order of samples, so what the seeds share drops out.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import Literal, get_args
@@ -20,6 +20,9 @@ WORDS: tuple[Word, ...] = get_args(Word)
 # The symbol stands beside the word, so that a verdict never depends on its colour alone.
 SYMBOLS: dict[str, str] = dict(zip(WORDS, ("✓", "▽", "≈", "✗", "·"), strict=True))
 
+# From the least favourable verdict to the most favourable one.
+ORDER: tuple[Word, ...] = ("contradicts", "not measurable here", "no difference seen", "agrees, weaker", "agrees")
+
 COLOURS: dict[str, str] = dict(zip(WORDS, ("green", "green", "yellow", "red", "grey"), strict=True))
 
 # Fewest seeds of a verdict, and of a contradiction.
@@ -31,6 +34,9 @@ RULES: tuple[str, ...] = (
     "A claim says that A is ahead of B. It has one verdict, on one declared variant of the data; other variants, rates "
     "and solvers are sensitivities and have none. Absolute numbers, times of a machine and equal hyper-parameters are "
     "no claims.",
+    "A claim that A is ahead of several rivals is judged against each of them and has the least favourable of these "
+    "verdicts, in the order contradicts, not measurable here, no difference seen, agrees but weaker, agrees. Its "
+    "numbers are those of the rival that decides, who is named; the intervals are those of all.",
     "The verdict comes from the paired differences of A and B over seeds, with their 95 % interval by Student's t. "
     "Errors, losses and constants spread over orders of magnitude: they are compared by the logarithm of their ratio, "
     "and the interval is given as factors, above 1 on the paper's side. Shares, such as that of drives that crash, are "
@@ -112,6 +118,8 @@ class Verdict(RichCell):
         conditions: how our runs differ from the paper's.
         warnings: reasons to doubt the comparison.
         certainty: number of seeds and interval of the differences; "" without one.
+        lead: mean of the differences or of the logarithms of ratios, positive on the paper's side; None without one.
+        others: in a claim about several rivals, what is different for those that do not decide.
 
     Example:
         >>> str(Verdict("agrees", ("on coarse data",)))
@@ -122,6 +130,8 @@ class Verdict(RichCell):
     conditions: tuple[str, ...] = ()
     warnings: tuple[str, ...] = field(default=())
     certainty: str = ""
+    lead: float | None = None
+    others: tuple[str, ...] = ()
 
     column_class = "verdicts"
 
@@ -130,11 +140,12 @@ class Verdict(RichCell):
         return COLOURS[self.word]
 
     def __str__(self) -> str:
-        beside = (*self.conditions, *(f"warning: {warning}" for warning in self.warnings))
+        beside = (*self.conditions, *self.others, *(f"warning: {warning}" for warning in self.warnings))
         return f"{self.word} ({'; '.join(beside)})" if beside else self.word
 
     def to_html(self) -> str:
-        rest = f'<span class="conditions">{escape("; ".join(self.conditions))}</span>' if self.conditions else ""
+        notes = "; ".join((*self.conditions, *self.others))
+        rest = f'<span class="conditions">{escape(notes)}</span>' if notes else ""
         rest += "".join(f'<span class="warning">⚠ {escape(warning)}</span>' for warning in self.warnings)
         symbol = f'<span aria-hidden="true">{SYMBOLS[self.word]}</span>'
         return f'<span class="verdict {css_class(self.word)}">{symbol} {self.word}</span>{rest}'
@@ -225,7 +236,8 @@ def judge_comparison(
     if interval is None:
         return Verdict("not measurable here", (*notes, *([reason] if reason else [])), warnings)
     word, missing = _judge_interval(interval, margin, under, first.diverged)
-    return Verdict(word, (*notes, *missing), warnings, interval.as_factor() if by_ratio else str(interval))
+    certainty = interval.as_factor() if by_ratio else str(interval)
+    return Verdict(word, (*notes, *missing), warnings, certainty, interval.mean)
 
 
 def _judge_interval(
@@ -252,6 +264,54 @@ def paired_interval(first: Estimate | None, second: Estimate | None, *, by_ratio
     return interval_of([_difference(a, b, by_ratio) for a, b in _pairs(first, second)])
 
 
+def judge_rivals(verdicts: Mapping[str, Verdict]) -> tuple[str, Verdict]:
+    """Judge the claim "A is ahead of every rival" by the verdicts on A against each.
+
+    Args:
+        verdicts: name of a rival -> the verdict on A against it; at least one.
+
+    Returns:
+        The rival that decides: the one with the least favourable verdict and, among equals, the smallest lead of A.
+        Then the verdict with that rival's conditions, what is different for the others, and all intervals.
+
+    >>> rival, verdict = judge_rivals({"LSTM": Verdict("agrees"), "GRU": Verdict("no difference seen")})
+    >>> rival, str(verdict)
+    ('GRU', 'no difference seen (against LSTM: agrees)')
+    """
+    deciding = min(verdicts, key=lambda rival: (ORDER.index(verdicts[rival].word), verdicts[rival].lead or 0.0))
+    chosen = verdicts[deciding]
+    different = {
+        rival: (
+            *([verdict.word] if verdict.word != chosen.word else []),
+            *(note for note in verdict.conditions if note not in chosen.conditions),
+        )
+        for rival, verdict in verdicts.items()
+    }
+    others = tuple(f"against {', '.join(names)}: {', '.join(notes)}" for notes, names in _by_value(different) if notes)
+    warnings = {warning: None for verdict in verdicts.values() for warning in verdict.warnings}
+    return deciding, Verdict(
+        chosen.word, chosen.conditions, tuple(warnings), _join_certainties(verdicts), chosen.lead, others
+    )
+
+
+def _by_value(notes: Mapping[str, tuple[str, ...]]) -> list[tuple[tuple[str, ...], list[str]]]:
+    """Return every value once, with the names that have it."""
+    return [(value, [name for name in notes if notes[name] == value]) for value in dict.fromkeys(notes.values())]
+
+
+def _join_certainties(verdicts: Mapping[str, Verdict]) -> str:
+    """Join what is known about each rival; the number of seeds comes first, once if it is the same for all.
+
+    >>> _join_certainties({"GRU": Verdict("agrees", certainty="3 seeds; +1"), "MGU": NOT_MEASURED})
+    '3 seeds; against GRU: +1'
+    """
+    parts = {rival: verdict.certainty.split("; ", 1) for rival, verdict in verdicts.items() if verdict.certainty}
+    seeds = {part[0] for part in parts.values()}
+    if len(seeds) == 1:
+        return "; ".join([*seeds, *(f"against {rival}: {part[1]}" for rival, part in parts.items() if part[1:])])
+    return "; ".join(f"against {rival}: {', '.join(part)}" for rival, part in parts.items())
+
+
 def judge_fact(holds: bool) -> Verdict:
     """Judge a statement that needs no training, such as the range of a formula."""
     return Verdict("agrees" if holds else "contradicts", (), (), "computed, no seeds")
@@ -266,7 +326,8 @@ def summarise(verdicts: Sequence[Verdict]) -> Verdict:
     """
     measured = [verdict for verdict in verdicts if verdict.word != "not measurable here"]
     agreeing = [verdict for verdict in measured if verdict.word.startswith("agrees")]
-    counts: tuple[str, ...] = (f"{len(agreeing)} of {len(verdicts)} claims agree",)
+    claims = "claim agrees" if len(verdicts) == 1 else "claims agree"
+    counts: tuple[str, ...] = (f"{len(agreeing)} of {len(verdicts)} {claims}",)
     if len(measured) < len(verdicts):
         counts += (f"{len(verdicts) - len(measured)} not measurable",)
     word: Word = "no difference seen"

@@ -42,8 +42,19 @@ def test_a_loss_above_the_bound_would_contradict_theorem_2(all_runs):
 
 
 def test_oscillation_is_relative_to_the_expert_and_judged_for_converged_networks_only(all_runs, rendered):
-    statement = "The output of LRC-S E1 oscillates less than that of STC E1."
-    assert claims_of(rendered["dynamics"])[statement].verdict.word == "agrees"
+    statement = "The output of LRC-S E1 oscillates less than those of LTC and STC."
+    # The LTC has the measurements of the LRC here, so that the claim fails by the LTC alone; then it oscillates more.
+    claim = claims_of(rendered["dynamics"])[statement]
+    assert claim.verdict.word == "no difference seen"
+    assert claim.verdict.others == ("against STC E1: agrees",)
+    assert claim.ours.endswith("(LTC H6)")
+    rougher = []
+    for run in all_runs:
+        if run.result.model == "ltc" and "dynamics" in run.analyses:
+            measured = {**run.analyses["dynamics"], "variation": 2 * run.analyses["dynamics"]["variation"]}
+            run = replace(run, analyses={**run.analyses, "dynamics": measured})
+        rougher.append(run)
+    assert claims_of(artefacts.load("dynamics").render(rougher))[statement].verdict.word == "agrees"
     row = next(row for row in rows_of(rendered["dynamics"], "oscillation") if row["model"] == "LRC-S E1")
     measured = next(r for r in all_runs if r.result.model == "lrcu-s" and r.result.variant == "own-features").analyses
     ratio = measured["dynamics"]["variation"] / measured["dynamics"]["driver_variation"]

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from lrcnet_paper.results.estimate import Estimate, mean_over_seeds
 from lrcnet_paper.results.verdict import (
+    NOT_MEASURED,
+    ORDER,
     RULES,
     SYMBOLS,
     WORDS,
@@ -20,6 +22,7 @@ from lrcnet_paper.results.verdict import (
     interval_of,
     judge_comparison,
     judge_fact,
+    judge_rivals,
     summarise,
 )
 
@@ -80,10 +83,9 @@ def test_more_noise_never_turns_no_difference_into_agreement(differences: list[f
 
 @given(samples, st.floats(0, 30), conditions)
 def test_a_larger_lead_never_weakens_the_verdict(differences: list[float], lead: float, under: Conditions) -> None:
-    order = ("contradicts", "not measurable here", "no difference seen", "agrees, weaker", "agrees")
     assume(not under.smoke)
     before, after = judge(differences, under).word, judge([value + lead for value in differences], under).word
-    assert order.index(after) >= order.index(before)
+    assert ORDER.index(after) >= ORDER.index(before)
 
 
 @given(samples, conditions)
@@ -138,6 +140,57 @@ def test_one_seed_has_no_verdict(difference: float, under: Conditions) -> None:
 def test_smoke_runs_and_unequal_lengths_have_no_verdict(differences: list[float], under: Conditions) -> None:
     assert judge(differences, Conditions(smoke=True)).word == "not measurable here"
     assert judge(differences, under, comparable=False).word == "not measurable here"
+
+
+rivals = st.dictionaries(st.sampled_from(["LSTM", "GRU", "MGU", "LTC"]), samples, min_size=1)
+
+
+@given(rivals, conditions)
+def test_a_claim_about_several_rivals_is_never_better_than_any_of_its_comparisons(
+    differences: dict[str, list[float]], under: Conditions
+) -> None:
+    verdicts = {rival: judge(values, under) for rival, values in differences.items()}
+    deciding, whole = judge_rivals(verdicts)
+    assert ORDER.index(whole.word) == min(ORDER.index(verdict.word) for verdict in verdicts.values())
+    assert verdicts[deciding].word == whole.word
+    assert all(rival in whole.certainty for rival, verdict in verdicts.items() if verdict.certainty)
+
+
+@given(rivals, samples)
+def test_a_further_rival_never_makes_a_verdict_more_favourable(
+    differences: dict[str, list[float]], more: list[float]
+) -> None:
+    verdicts = {rival: judge(values) for rival, values in differences.items()}
+    before, after = judge_rivals(verdicts)[1], judge_rivals({**verdicts, "another": judge(more)})[1]
+    assert ORDER.index(after.word) <= ORDER.index(before.word)
+
+
+@given(rivals, conditions)
+def test_the_order_of_the_rivals_does_not_matter(differences: dict[str, list[float]], under: Conditions) -> None:
+    verdicts = {rival: judge(values, under) for rival, values in differences.items()}
+    backwards = dict(reversed(verdicts.items()))
+    assert judge_rivals(verdicts)[1].word == judge_rivals(backwards)[1].word
+
+
+def test_the_rival_with_the_smallest_lead_decides_and_the_others_are_named() -> None:
+    verdicts = {"LSTM": judge([1.2, 1.3, 1.1]), "GRU": judge([0.5, -0.4, 0.2]), "MGU": judge([0.2, -0.4, 0.1])}
+    deciding, whole = judge_rivals(verdicts)
+    assert deciding == "MGU"
+    assert whole.others == ("against LSTM: agrees",)
+    assert whole.certainty.startswith("3 seeds; against LSTM: +1.2, 95 % interval")
+
+
+def test_rivals_that_were_not_measured_are_named_and_warnings_stand_once() -> None:
+    warned = Conditions(warnings=("LRCU-S is undertrained",), notes=("on coarse data",))
+    verdicts = {"LSTM": judge([1.0], warned), "GRU": NOT_MEASURED, "MGU": NOT_MEASURED}
+    deciding, whole = judge_rivals(verdicts)
+    assert deciding == "LSTM"
+    assert whole.conditions == ("on coarse data", "1 seed in common")
+    assert whole.others == ("against GRU, MGU: not measured",)
+    assert (
+        judge_rivals({"LSTM": judge([1.0, 1.1], warned), "GRU": judge([1.0, 1.1], warned)})[1].warnings
+        == warned.warnings
+    )
 
 
 @given(st.lists(st.sampled_from(WORDS), min_size=1, max_size=6))

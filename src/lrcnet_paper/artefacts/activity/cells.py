@@ -14,7 +14,7 @@ from lrcnet_paper.artefacts.activity.figures import draw_roads, thin_drive
 from lrcnet_paper.artefacts.artefact import Claim, MeasuringArtefact, Rendered
 from lrcnet_paper.artefacts.driving_runs import POLICIES
 from lrcnet_paper.artefacts.neuron_drives import drive_run
-from lrcnet_paper.artefacts.policy_measurements import GATED, SEASONS, judge_order, measured_groups
+from lrcnet_paper.artefacts.policy_measurements import GATED, SEASONS, judge_against_gated, measured_groups
 from lrcnet_paper.results.estimate import Estimate, mean_over_seeds
 from lrcnet_paper.results.provenance import format_provenances
 from lrcnet_paper.results.verdict import FEWEST_SEEDS, NOT_MEASURED, Verdict
@@ -179,23 +179,18 @@ def _describe_roads(roads: Mapping[str, Road]) -> str:
 
 
 def _claims(groups: Mapping[str, Group]) -> list[Claim]:
-    claims = []
-    for season in SEASONS:
-        ours = _swings(groups, "lrcu-s", season)
-        others = {m: e for m in GATED if (e := _swings(groups, m, season)) is not None}
-        calmest = min(others, key=lambda m: others[m].mean) if len(others) == len(GATED) else None
-        measured = "–"
-        if ours is not None and calmest is not None:
-            measured = f"{ours} against {others[calmest]} swings per km ({palette.model_label(calmest)})"
-        compared = [g for m in ("lrcu-s", calmest) if m is not None and (g := groups.get(m)) is not None]
-        claims.append(
-            Claim(
-                f"{season.capitalize()}: the activity of LRCU-S varies more gently than that of any gated unit.",
-                "“very gentle” against “scattered”",
-                measured,
-                judge_order((ours, others.get(calmest or "")), driving.conditions(*compared), larger_is_better=False),
-            )
+    claims = [
+        judge_against_gated(
+            f"{season.capitalize()}: the activity of LRCU-S varies more gently than that of any gated unit.",
+            "“very gentle” against “scattered”",
+            "lrcu-s",
+            groups,
+            {model: _swings(groups, model, season) for model in ("lrcu-s", *GATED)},
+            larger_is_better=False,
+            unit=" swings per km",
         )
+        for season in SEASONS
+    ]
     return [*claims, _sides_claim(groups.get("lrcu-s"), common_road(groups, "winter").number)]
 
 

@@ -11,7 +11,7 @@ from lrcnet.pages.content import Cell, Picture, Table
 from lrcnet_paper.artefacts import driving_runs as driving
 from lrcnet_paper.artefacts.artefact import Claim
 from lrcnet_paper.artefacts.curves import write_finding
-from lrcnet_paper.artefacts.policy_measurements import GATED, SEASONS, judge_order
+from lrcnet_paper.artefacts.policy_measurements import GATED, SEASONS, judge_against_gated, judge_order
 from lrcnet_paper.driving.camera import HORIZON_ROWS, REGIONS
 from lrcnet_paper.results.estimate import Estimate, mean_over_seeds
 
@@ -85,16 +85,14 @@ def region_claims(groups: Mapping[str, Group], name: str) -> list[Claim]:
     measured = _measured(groups, name)
 
     def against_gated(model: str, season: str, region: str, *, more: bool, statement: str, words: str) -> Claim:
-        shares = {m: e for m in GATED if (e := share(measured, name, m, season, region)) is not None}
-        pick = max if more else min
-        rival = pick(shares, key=lambda m: shares[m].mean) if len(shares) == len(GATED) else None
-        ours = share(measured, name, model, season, region)
-        text = "–"
-        if ours is not None and rival is not None:
-            text = f"{ours} against {shares[rival]} ({palette.model_label(rival)})"
-        compared = [measured[m] for m in (model, rival) if m is not None and m in measured]
-        verdict = judge_order((ours, shares.get(rival or "")), driving.conditions(*compared), larger_is_better=more)
-        return Claim(statement.format(palette.model_label(model)), words, text, verdict)
+        return judge_against_gated(
+            f"{season.capitalize()}: {palette.model_label(model)} {statement} than any gated unit.",
+            words,
+            model,
+            measured,
+            {m: share(measured, name, m, season, region) for m in (model, *GATED)},
+            larger_is_better=more,
+        )
 
     claims = [
         against_gated(
@@ -102,7 +100,7 @@ def region_claims(groups: Mapping[str, Group], name: str) -> list[Claim]:
             "summer",
             "horizon",
             more=True,
-            statement="Summer: {} attends to the horizon more than any gated unit.",
+            statement="attends to the horizon more",
             words="“especially focus on the horizon”",
         )
         for model in LRCUS
@@ -113,7 +111,7 @@ def region_claims(groups: Mapping[str, Group], name: str) -> list[Claim]:
             "winter",
             "roadside",
             more=False,
-            statement="Winter: {} attends to the roadside less than any gated unit.",
+            statement="attends to the roadside less",
             words="gated units attend to “unimportant regions on the off-road”",
         )
         for model in LRCUS

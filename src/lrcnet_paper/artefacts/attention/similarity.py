@@ -24,7 +24,7 @@ from lrcnet_paper.artefacts.policy_measurements import (
     READING_NAMES,
     READING_NOTE,
     SEASONS,
-    judge_order,
+    judge_against_gated,
     measured_groups,
 )
 from lrcnet_paper.driving.closed_loop import READINGS, NoiseReading
@@ -183,27 +183,19 @@ def _table(groups: Mapping[str, Group], reading: NoiseReading) -> Table:
 
 
 def _claims(groups: Mapping[str, Group]) -> list[Claim]:
-    """Judge each LRCU against the gated unit whose attention changes least, by the mean over both variances."""
-    claims = []
-    for season in SEASONS:
-        others = {m: e for m in GATED if (e := mean_similarity(groups.get(m), season)) is not None}
-        best = max(others, key=lambda m: others[m].mean) if len(others) == len(GATED) else None
-        for model in CLAIMED["most similar"]:
-            ours = mean_similarity(groups.get(model), season), others.get(best or "")
-            compared = [g for m in (model, best) if m is not None and (g := groups.get(m)) is not None]
-            measured = "–"
-            if best is not None and ours[0] is not None:
-                measured = f"{ours[0]} against {others[best]} ({palette.model_label(best)})"
-            claims.append(
-                Claim(
-                    f"{season.capitalize()}: noise changes the attention of {palette.model_label(model)} less than "
-                    "that of any gated unit.",
-                    "closer to 1",
-                    measured,
-                    judge_order(ours, driving.conditions(*compared)),
-                )
-            )
-    return claims
+    """Judge each LRCU against the gated units, by the mean over both variances."""
+    return [
+        judge_against_gated(
+            f"{season.capitalize()}: noise changes the attention of {palette.model_label(model)} less than that of "
+            "any gated unit.",
+            "closer to 1",
+            model,
+            groups,
+            {name: mean_similarity(groups.get(name), season) for name in (model, *GATED)},
+        )
+        for season in SEASONS
+        for model in CLAIMED["most similar"]
+    ]
 
 
 def mean_similarity(group: Group | None, season: str) -> Estimate | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from lrcnet.pages import palette
 from lrcnet_paper import tasks
-from lrcnet_paper.artefacts.artefact import Claim
+from lrcnet_paper.artefacts.artefact import Claim, Comparison
 from lrcnet_paper.artefacts.classification.runs import SAMPLES, TITLES
 from lrcnet_paper.results.estimate import Estimate
 from lrcnet_paper.results.groups import Group
@@ -114,28 +114,33 @@ def judge_task(task: str, groups: Sequence[Group]) -> list[Claim]:
         if group.variant == variant and group.follows_recipe:
             longest.setdefault(group.model, group)
     claimed: Mapping[str, Estimate] = CLAIMED["accuracy"][task]
-    claims = []
-    for model in CLAIMED["ahead"][task]:
-        for other in GATED:
-            ours = longest.get(model), longest.get(other)
-            numbers = accuracy(ours[0]), accuracy(ours[1])
-            present = [group for group in ours if group is not None]
-            claims.append(
-                Claim(
-                    f"{TITLES[task]}: {palette.model_label(model)} is ahead of {palette.model_label(other)}.",
-                    f"{claimed[model].mean - claimed[other].mean:+.2f} points",
-                    "–" if None in numbers else f"{numbers[0].mean - numbers[1].mean:+.2f} points",  # type: ignore[union-attr]
-                    judge_comparison(
-                        (claimed[model], claimed[other]),
-                        numbers,
-                        larger_is_better=True,
-                        under=conditions(*present),
-                        comparable=len({group.epochs for group in present}) < 2,
-                        same_scale=True,
-                    ),
-                )
-            )
+    claims = [
+        Claim.against_all(
+            f"{TITLES[task]}: {palette.model_label(model)} is ahead of LSTM, GRU and MGU.",
+            {palette.model_label(other): _compare(model, other, claimed, longest) for other in GATED},
+        )
+        for model in CLAIMED["ahead"][task]
+    ]
     return claims + [_divergence_claim(task, model, longest) for t, model in CLAIMED["diverged"] if t == task]
+
+
+def _compare(model: str, other: str, claimed: Mapping[str, Estimate], longest: Mapping[str, Group]) -> Comparison:
+    """Judge one model against one gated unit."""
+    ours = longest.get(model), longest.get(other)
+    numbers = accuracy(ours[0]), accuracy(ours[1])
+    present = [group for group in ours if group is not None]
+    return Comparison(
+        f"{claimed[model].mean - claimed[other].mean:+.2f} points",
+        "–" if None in numbers else f"{numbers[0].mean - numbers[1].mean:+.2f} points",  # type: ignore[union-attr]
+        judge_comparison(
+            (claimed[model], claimed[other]),
+            numbers,
+            larger_is_better=True,
+            under=conditions(*present),
+            comparable=len({group.epochs for group in present}) < 2,
+            same_scale=True,
+        ),
+    )
 
 
 def _divergence_claim(task: str, model: str, longest: Mapping[str, Group]) -> Claim:
