@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pack_padded_sequence
 
 import lrcnet
-from lrcnet.cells import gated_sequence
+from lrcnet.cells import gated_kernel, gated_sequence
 from tests.tolerances import REARRANGED
 
 Layer = lrcnet.MGU | lrcnet.ResetBeforeGRU
@@ -21,6 +21,16 @@ def kind(request: pytest.FixtureRequest) -> type[Layer]:
     """The class of the layer."""
     layer: type[Layer] = request.param
     return layer
+
+
+@pytest.fixture(params=["compiled loops", "torch's operators"])
+def loops(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The loops over time that run: those of the compiled library, or torch's operators."""
+    if request.param == "torch's operators":
+        monkeypatch.setattr(gated_kernel, "serves", lambda _: False)
+    elif lrcnet.kernels.unavailable() is not None:
+        pytest.skip("the fused kernels are not built")
+    return str(request.param)
 
 
 @pytest.fixture
@@ -82,6 +92,7 @@ def test_values_and_gradients_equal_the_plain_loop(
     kind: type[Layer],
     case: str,
     block: int,
+    loops: str,
     plain: Callable[..., Any],
     scans: list[Tensor],
     monkeypatch: pytest.MonkeyPatch,
@@ -125,7 +136,7 @@ def test_only_what_is_asked_for_gets_a_gradient(kind: type[Layer], plain: Callab
 
 @pytest.mark.parametrize("scale", [1.0, 30.0], ids=["ordinary weights", "gates nearly open or shut"])
 def test_the_error_in_float32_is_that_of_the_plain_loop(
-    kind: type[Layer], plain: Callable[..., Any], scale: float
+    kind: type[Layer], loops: str, plain: Callable[..., Any], scale: float
 ) -> None:
     torch.manual_seed(0)
     layer, truth = kind(3, 20), kind(3, 20, dtype=torch.float64)
@@ -145,7 +156,28 @@ def test_the_error_in_float32_is_that_of_the_plain_loop(
         assert error(fast, name) <= allowed, name
 
 
-def test_gradients_are_right_for_every_input(kind: type[Layer]) -> None:
+@pytest.mark.skipif(lrcnet.kernels.unavailable() is not None, reason="the fused kernels are not built")
+@pytest.mark.parametrize("units", [1, 16, 33, 100])
+def test_compiled_loops_equal_the_plain_loop_on_any_number_of_threads(
+    kind: type[Layer], units: int, plain: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+    call = gated_kernel.native.call
+    monkeypatch.setattr(gated_kernel.native, "call", lambda name: calls.append(name) or call(name))
+    layer = kind(2, units, dtype=torch.float64)
+    x = torch.randn(20, 13, 2, dtype=torch.float64, requires_grad=True)
+    expected, threads = plain(run, layer, x), torch.get_num_threads()
+    assert not calls
+    try:
+        for count in (1, 2, 3):
+            torch.set_num_threads(count)
+            torch.testing.assert_close(run(layer, x), expected, rtol=0, atol=REARRANGED)
+    finally:
+        torch.set_num_threads(threads)
+    assert calls == ["gated"] * 6
+
+
+def test_gradients_are_right_for_every_input(kind: type[Layer], loops: str) -> None:
     cell = kind.cell_type(2, 3, dtype=torch.float64)
     inputs = (torch.randn(5, 2, 2), torch.randn(2, 3), *(torch.randn(p.shape) for p in cell.parameters()))
     leaves = [tensor.double().requires_grad_() for tensor in inputs]
@@ -186,7 +218,7 @@ def test_a_batch_of_gradients_at_once_equals_one_after_the_other(kind: type[Laye
     torch.testing.assert_close(jacobian(lambda v: layer(v)[0], x, vectorize=True), jacobian(lambda v: layer(v)[0], x))
 
 
-def test_nan_in_one_sample_reaches_its_gradients_only(kind: type[Layer]) -> None:
+def test_nan_in_one_sample_reaches_its_gradients_only(kind: type[Layer], loops: str) -> None:
     layer = kind(2, 3)
     x = torch.randn(4, 3, 2)
     x[1, 2, 0] = float("nan")

@@ -45,6 +45,7 @@ class Sanitizer(NamedTuple):
 _TESTS = [
     f"tests/kernels/test_{name}.py" for name in ("values", "operator", "backend", "boundary", "wired", "shared_units")
 ]
+_LOOPS = "tests/cells/test_gated_sequence.py::test_compiled_loops_equal_the_plain_loop_on_any_number_of_threads"
 SANITIZERS = (
     Sanitizer(
         "address,undefined",
@@ -55,6 +56,7 @@ SANITIZERS = (
         tuple(BUILDS),
         [
             *_TESTS,
+            _LOOPS,
             "-k",
             "not compiles and not exports and not fork and not opcheck and not recorded_program and not limit "
             "and not parallel_region and not no_memory",
@@ -71,6 +73,7 @@ SANITIZERS = (
         [
             "tests/kernels/test_threads.py",
             "tests/kernels/test_shared_units.py",
+            _LOOPS,
             "-k",
             "not fork and not limit and not parallel_region and not no_memory and not python_threads",
         ],

@@ -1,6 +1,7 @@
 """MGU and the paper's GRU over a whole sequence as one function with its gradient, in few operations per step.
 
-`GatedCell.next_state` is the specification; this is the same computation, written to be fast.
+`GatedCell.next_state` is the specification; this is the same computation, written to be fast. The compiled library
+runs the loops over time where it can, and torch's operators do elsewhere.
 Axes: T time, B batch, n inputs, m hidden units, G gates.
 
     z = sigma(W_z x + U_z h + b_z), r likewise, c = tanh(W_c x + U_c (r h) + b_c), h' = (1 - z) h + z c
@@ -14,6 +15,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from lrcnet.cells import gated_kernel
+from lrcnet.kernels.kept_memory import new_kept
 from lrcnet.tracing import (
     are_ordinary,
     compiling,
@@ -81,22 +84,18 @@ class _Scan(torch.autograd.Function):
         def contribution(rows: slice) -> Tensor:
             """Return the inputs' terms of some rows at all steps; the gates' values then take their place."""
             weight = weight_ih[rows].t()
-            product = readings @ weight if bias is None else torch.addmm(bias[rows], readings, weight)
-            return product.view(steps, batch, product.shape[1])
+            product = new_kept(x, (steps * batch, weight.shape[1])) if x.is_cpu else None
+            terms = (
+                torch.mm(readings, weight, out=product)
+                if bias is None
+                else torch.addmm(bias[rows], readings, weight, out=product)
+            )
+            return terms.view(steps, batch, terms.shape[1])
 
         gates, candidate = contribution(slice(0, -m)), contribution(slice(-m, None))
-        update, reset = gates[..., :m], gates[..., -m:]
-        into_gates, into_candidate, passed = weight_hh[:-m].t(), weight_hh[-m:].t(), torch.empty_like(h)
         states = x.new_empty(batch, steps, m).transpose(0, 1) if batch_major else x.new_empty(steps, batch, m)
-        before = h
-        # Views of single steps are made once, for they cost about as much as the arithmetic of a small layer.
-        every_step = (values.unbind() for values in (gates, update, reset, candidate, states))
-        for both, z, r, c, after in zip(*every_step, strict=True):
-            both.addmm_(before, into_gates).sigmoid_()
-            torch.mul(r, before, out=passed)
-            c.addmm_(passed, into_candidate).tanh_()
-            torch.lerp(before, c, z, out=after)
-            before = after
+        run = gated_kernel.run_forward if gated_kernel.serves(h) else _advance
+        run(gates, candidate, h, weight_hh, states)
         ctx.step = step
         saved = (x, h, weight_ih, weight_hh, bias, gates, candidate, states)
         ctx.save_for_backward(*saved)
@@ -115,6 +114,21 @@ class _Scan(torch.autograd.Function):
             return (None, None, *_gradients(inputs, kept, needs, grads[0]))
 
 
+def _advance(gates: Tensor, candidates: Tensor, h: Tensor, weight_hh: Tensor, states: Tensor) -> None:
+    """Do what `gated_kernel.run_forward` does, by torch's operators."""
+    m = h.shape[1]
+    update, reset = gates[..., :m], gates[..., -m:]
+    into_gates, into_candidate, passed = weight_hh[:-m].t(), weight_hh[-m:].t(), torch.empty_like(h)
+    # Views of single steps are made once, for they cost about as much as the arithmetic of a small layer.
+    every_step = (values.unbind() for values in (gates, update, reset, candidates, states))
+    for both, z, r, c, after in zip(*every_step, strict=True):
+        both.addmm_(h, into_gates).sigmoid_()
+        torch.mul(r, h, out=passed)
+        c.addmm_(passed, into_candidate).tanh_()
+        torch.lerp(h, c, z, out=after)
+        h = after
+
+
 def _gradients(
     inputs: Inputs, kept: tuple[Tensor, ...], needs: tuple[bool, ...], grad: Tensor
 ) -> tuple[Tensor | None, ...]:
@@ -125,56 +139,36 @@ def _gradients(
         da_c = g z (1 - c^2), ds = U_c^T da_c, da_z = g (c - h) z (1 - z), da_r = ds h r (1 - r),
         dh = g (1 - z) + ds r + U_z^T da_z + U_r^T da_r
 
-    In an MGU da_z and da_r are one sum. All factors of g and ds are known beforehand: they are computed for a block of
-    steps at once, so that a step is left with its matrix products and three more operations.
+    In an MGU da_z and da_r are one sum.
     """
     x, h, weight_ih, weight_hh, _ = inputs
     gates, candidate, states = kept
     (steps, batch, m), n = states.shape, x.shape[2]
     # Of the candidate first, then of the gates: the order of the planes below.
     parts = [slice(-m, None), *(slice(start, start + m) for start in range(0, gates.shape[2], m))]
-    from_candidate, *from_gates = (weight_hh[rows] for rows in parts)
     grad_x = x.new_empty(steps, batch, n) if needs[0] else None
     grad_ih = weight_ih.new_zeros(weight_ih.shape) if needs[2] else None
     grad_hh = weight_hh.new_zeros(weight_hh.shape) if needs[3] else None
     grad_bias = weight_hh.new_zeros(weight_hh.shape[0]) if needs[4] else None
 
+    run = gated_kernel.run_backward if gated_kernel.serves(h) else _sweep
     length = min(steps, max(1, _BLOCK // max(1, batch * m)))
-    # Planes of the results: the arguments of candidate and gates, then the part of dh without matrix products.
-    planes = len(parts) + 1
-    of_g, of_ds, results_of_block = (x.new_zeros(count, length, batch, m) for count in (planes, 2, planes))
-    views = [
-        (factors, factors_of_ds, results, results[-2:], *results.unbind())
-        for factors, factors_of_ds, results in zip(
-            of_g.unbind(1), of_ds.unbind(1), results_of_block.unbind(1), strict=True
-        )
-    ]
-    ds, g = torch.empty_like(h), torch.zeros_like(h)
+    of_arguments, g = x.new_empty(len(parts), length, batch, m), h.new_zeros(h.shape)
     for stop in range(steps, 0, -length):
         start = max(0, stop - length)
         block, size = slice(start, stop), stop - start
-        reset = gates[block, :, -m:]
         before = states[start - 1 : stop - 1] if start else torch.cat([h.unsqueeze(0), states[: stop - 1]])
-        _fill(of_g[:, :size], of_ds[:, :size], gates[block, :, :m], reset, candidate[block], before)
-        for given, view in zip(reversed(grad[block].unbind()), reversed(views[:size]), strict=True):
-            factors, factors_of_ds, results, last_two, to_candidate, *to_gates, rest = view
-            g.add_(given)
-            torch.mul(g, factors, out=results)
-            torch.mm(to_candidate, from_candidate, out=ds)
-            last_two.addcmul_(ds, factors_of_ds)
-            torch.addmm(rest, to_gates[0], from_gates[0], out=g)
-            for argument, weight in zip(to_gates[1:], from_gates[1:], strict=True):
-                g.addmm_(argument, weight)
+        run(gates[block], candidate[block], weight_hh, before, grad[block], of_arguments[:, :size], g)
         # The steps of a block are rows of one matrix product each.
         rows = size * batch
-        arguments = [part.reshape(rows, m) for part in results_of_block[:-1, :size]]
+        arguments = [part.reshape(rows, m) for part in of_arguments[:, :size]]
         if grad_x is not None:
             product = torch.mm(arguments[0], weight_ih[parts[0]])
             for argument, part in zip(arguments[1:], parts[1:], strict=True):
                 product.addmm_(argument, weight_ih[part])
             grad_x[block] = product.view(size, batch, n)
         readings, states_before = x[block].reshape(rows, n), before.reshape(rows, m)
-        passed = (reset * before).reshape(rows, m)
+        passed = (gates[block, :, -m:] * before).reshape(rows, m)
         for index, (argument, part) in enumerate(zip(arguments, parts, strict=True)):
             if grad_ih is not None:
                 grad_ih[part].addmm_(argument.t(), readings)
@@ -183,6 +177,35 @@ def _gradients(
             if grad_bias is not None:
                 grad_bias[part].add_(argument.sum(0))
     return grad_x, g if needs[1] else None, grad_ih, grad_hh, grad_bias
+
+
+def _sweep(
+    gates: Tensor, candidates: Tensor, weight_hh: Tensor, before: Tensor, grad: Tensor, of_arguments: Tensor, g: Tensor
+) -> None:
+    """Do what `gated_kernel.run_backward` does, by torch's operators.
+
+    All factors of g and ds are known beforehand: they are computed for all steps at once, so that a step is left with
+    its matrix products and three more operations.
+    """
+    m = g.shape[1]
+    *from_gates, from_candidate = torch.split(weight_hh, m)
+    # Planes of the results: those of `of_arguments`, then the part of dh without matrix products.
+    planes = len(of_arguments) + 1
+    of_g, of_ds, all_results = (g.new_zeros(count, *candidates.shape) for count in (planes, 2, planes))
+    _fill(of_g, of_ds, gates[..., :m], gates[..., -m:], candidates, before)
+    ds = torch.empty_like(g)
+    every_step = [values.unbind() for values in (grad, of_g.transpose(0, 1), of_ds.transpose(0, 1))]
+    for given, factors, factors_of_ds, results in zip(
+        *(reversed(values) for values in (*every_step, all_results.unbind(1))), strict=True
+    ):
+        g.add_(given)
+        torch.mul(g, factors, out=results)
+        torch.mm(results[0], from_candidate, out=ds)
+        results[-2:].addcmul_(ds, factors_of_ds)
+        torch.addmm(results[-1], results[1], from_gates[0], out=g)
+        for argument, weight in zip(results[2:-1], from_gates[1:], strict=True):
+            g.addmm_(argument, weight)
+    of_arguments.copy_(all_results[:-1])
 
 
 def _fill(of_g: Tensor, of_ds: Tensor, z: Tensor, r: Tensor, c: Tensor, h: Tensor) -> None:

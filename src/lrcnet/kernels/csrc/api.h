@@ -73,6 +73,29 @@ struct CfC {
   bool interrupted() const { return is_interrupted && is_interrupted(watch); }
 };
 
+// The loops over time of a gated unit with one gate (MGU) or two (the paper's GRU); see gated.h.
+struct Gated {
+  std::int64_t T, B, m, width;  // width: m, filled up to whole vectors
+  int gates, threads;
+  const void* weights;             // zero beyond m; the two passes have layouts of their own
+  void *gate_values, *candidates;  // (T, B, gates m) and (T, B, m); sums of the inputs at first, in the forward pass
+  void* scratch;                   // (B, gates + 3, width)
+  const void* start;               // (B, m): the first state; forward pass only, as the next three
+  void* states;
+  std::int64_t state_time, state_batch;
+  const void* before;  // the states before each step; backward pass only, as all that follows
+  std::int64_t before_time, before_batch;
+  const void* of_states;  // gradient of the states; null in the forward pass. The unit's stride is 1.
+  std::int64_t of_time, of_batch;
+  void* of_arguments;  // planes of (T, B, m): of the candidate, then of the gates
+  std::int64_t of_plane;
+  void* of_start;  // (B, m): the gradient that comes from later steps, and then of the first state
+  bool (*is_interrupted)(void* watch);
+  void* watch;
+
+  bool interrupted() const { return is_interrupted && is_interrupted(watch); }
+};
+
 // The inputs of a diagonal LRC and their linear map to the terms; see diagonal_inputs.h. Planes of terms are `width`
 // apart, as the rows of the letters are.
 struct DiagonalInputs {
@@ -135,6 +158,7 @@ struct Kernels {
   float (*multiply_adds)(std::int64_t count);
   void (*cfc)(CfC&, bool is_double, RunTasks);
   void (*diagonal)(Diagonal&, bool is_double, RunTasks);
+  void (*gated)(Gated&, bool is_double, RunTasks);
 };
 
 }  // namespace lrcnet

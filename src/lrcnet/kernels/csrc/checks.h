@@ -139,6 +139,29 @@ struct Checks {
     letters.each([this](void* letter) { aligned(letter); });
   }
 
+  // The loops of a gated unit.
+  void gated(const Gated& call) {
+    const bool back = call.of_states != nullptr;
+    need(call.threads >= 1 && call.threads <= call.B, "a sample for every thread");
+    need(call.gates == 1 || call.gates == 2, "one or two gates");
+    need(call.m >= 1 && call.width >= call.m && call.width % 16 == 0, "units in rows of whole vectors");
+    const std::int64_t states = product({call.T, call.B, call.m}), starts = product({call.B, call.m});
+    given(call.weights, product({call.m, call.gates + 1, call.width}), "the weights of the states");
+    given(call.gate_values, product({states, call.gates}), "the gates");
+    given(call.candidates, states, "the candidates");
+    given(call.scratch, product({call.B, call.gates + 3, call.width}), "memory for a row of every sample");
+    given(call.start, back ? 0 : starts, "states");
+    given(call.states, back ? 0 : states, "memory for the states");
+    given(call.before, back ? states : 0, "the states before each step");
+    given(call.of_arguments, back ? states : 0, "memory for the gradients of the gates");
+    given(call.of_start, back ? starts : 0, "memory for the gradient of the first states");
+    aligned(call.of_states);
+    strides({call.before_time, call.before_batch, call.of_time, call.of_batch});
+    need(back || call.T <= 1 || call.state_time >= call.m, "states that lie side by side");
+    need(back || call.B <= 1 || call.state_batch >= call.m, "states that lie side by side");
+    need(!back || call.of_plane >= states, "planes that lie side by side");
+  }
+
   // The loops of a CfC; widths are whole numbers of the widest vector.
   void cfc(const CfC& call) {
     const bool back = call.of_states != nullptr;

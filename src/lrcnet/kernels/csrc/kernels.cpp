@@ -3,6 +3,7 @@
 #include "cfc.h"
 #include "diagonal_inputs.h"
 #include "forward.h"
+#include "gated.h"
 #include "step.h"
 
 namespace {
@@ -70,7 +71,12 @@ void diagonal(Diagonal& call, bool is_double, lrcnet::RunTasks run) {
   run(is_double ? diagonal_task<double> : diagonal_task<float>, &call, call.threads, call.threads);
 }
 
+void gated(Gated& call, bool is_double, lrcnet::RunTasks run) {
+  run(is_double ? gated_task<double> : gated_task<float>, &call, call.threads, call.threads);
+}
+
 }  // namespace
 
 extern const lrcnet::Kernels LRCNET_TABLE;
-const lrcnet::Kernels LRCNET_TABLE = {LRCNET_NAME, scan, scan_backward, step, sigmoids, multiply_adds, cfc, diagonal};
+const lrcnet::Kernels LRCNET_TABLE = {LRCNET_NAME, scan, scan_backward, step, sigmoids, multiply_adds, cfc, diagonal,
+                                      gated};

@@ -454,6 +454,35 @@ PyObject* cfc(PyObject*, PyObject* const* args, Py_ssize_t count) {
   return interrupted ? nullptr : no_memory(0);
 }
 
+// gated(is_double, threads, gates, T, B, m, width, weights, gate_values, candidates, scratch, start, states, state_time,
+// state_batch, before, before_time, before_batch, of_states, of_time, of_batch, of_arguments, of_plane, of_start) -> None.
+// of_states is 0 in the forward pass.
+PyObject* gated(PyObject*, PyObject* const* args, Py_ssize_t count) {
+  Reader reader{args, count};
+  lrcnet::Gated call{};
+  const bool is_double = reader.is_double();
+  call.threads = static_cast<int>(reader.integer()), call.gates = static_cast<int>(reader.integer());
+  call.T = reader.integer(), call.B = reader.integer(), call.m = reader.integer(), call.width = reader.integer();
+  call.weights = reader.address(), call.gate_values = reader.address(), call.candidates = reader.address(),
+  call.scratch = reader.address();
+  call.start = reader.address();
+  call.states = reader.address(), call.state_time = reader.integer(), call.state_batch = reader.integer();
+  call.before = reader.address(), call.before_time = reader.integer(), call.before_batch = reader.integer();
+  call.of_states = reader.address(), call.of_time = reader.integer(), call.of_batch = reader.integer();
+  call.of_arguments = reader.address(), call.of_plane = reader.integer(), call.of_start = reader.address();
+  lrcnet::Checks checks{is_double ? 8 : 4};
+  checks.gated(call);
+  if (reader.failed() || refuse(checks)) return nullptr;
+  bool interrupted;
+  {
+    Released released;
+    call.is_interrupted = Released::ask, call.watch = &released;
+    in_use->gated(call, is_double, lrcnet::run_tasks);
+    interrupted = released.interrupted;
+  }
+  return interrupted ? nullptr : no_memory(0);
+}
+
 // diagonal(is_double, threads, mixed, elastance, solver, T, B, m, K, width, terms, terms_time, terms_batch, h0, dt,
 // dt_time, dt_batch, dt_value, letters, states, state_time, state_batch, of_states, of_time, of_batch, of_unit, of_terms,
 // of_terms_time, of_terms_batch, of_h0, of_dt, of_letters, n, x_width, x, x_time, x_batch, x_channel, weight, block,
@@ -547,6 +576,7 @@ PyMethodDef methods[] = {
     {"multiply_adds", as_function(multiply_adds), METH_FASTCALL, nullptr},
     {"cfc", as_function(cfc), METH_FASTCALL, nullptr},
     {"diagonal", as_function(diagonal), METH_FASTCALL, nullptr},
+    {"gated", as_function(gated), METH_FASTCALL, nullptr},
     {"describe", describe, METH_NOARGS, nullptr},
     {"use", use, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr},
