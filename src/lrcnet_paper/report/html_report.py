@@ -122,9 +122,8 @@ def _overview(sections: Sequence[ArtefactSection], runs: Sequence[FinishedRun]) 
         for word, count in verdict_counts(sections).items()
     )
     name, title = OVERVIEW
-    text = escape(minus_signs(" ".join(opening(sections, runs))))
     return (
-        f'<section id="{name}">{heading_html(name, title)}<p class="opening">{text}</p>'
+        f'<section id="{name}">{heading_html(name, title)}<div class="opening">{_list(opening(sections, runs))}</div>'
         f'<div class="tiles" role="group" aria-label="Show the claims of one verdict">{tiles}</div>'
         f"{tables.to_html(headline_table(sections))}</section>"
     )

@@ -138,7 +138,10 @@ def interpretation(section: ArtefactSection) -> str:
 
 
 def _describe(claim: Claim) -> str:
-    sure = f", {claim.verdict.certainty}" if claim.verdict.certainty else ""
+    certainty = claim.verdict.certainty
+    if "; against " in certainty:
+        certainty = certainty.partition(";")[0]  # the table has the intervals of all rivals
+    sure = f", {certainty}" if certainty else ""
     return f"{claim.statement.rstrip('.')} (paper: {claim.paper}; ours: {claim.ours}{sure})"
 
 

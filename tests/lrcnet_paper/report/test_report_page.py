@@ -107,8 +107,10 @@ def test_the_second_page_says_how_the_runs_were_made(page, html):
 
 def test_the_page_opens_with_five_sentences_and_a_row_per_table_or_figure(html, sections):
     start = html.index('<section id="overview">')
-    text = html[html.index('<p class="opening">', start) : html.index("</p>", start)]
-    assert len(re.findall(r"\.(?: |$)", re.sub(r"\([^)]*\)", "", text))) == 5
+    text = html[html.index('<div class="opening">', start) : html.index("</div>", start)]
+    sentences = re.findall("<li>(.*?)</li>", text)
+    assert len(sentences) == 5
+    assert all(sentence.endswith(".") for sentence in sentences)
     rows = html[start : html.index("</section>", start)].count('<tr><th scope="row"')
     assert rows == sum(section.part == "paper" for section in sections)
 
