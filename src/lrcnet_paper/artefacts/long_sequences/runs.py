@@ -33,7 +33,7 @@ ROWS = (
     Row("lrc-ssm", "euler-1"),
     Row("lrcu-s"),
     Row("lstm"),
-    # The unit of the LRC paper's tables: torch's own takes three times as long at this batch of 4.
+    # The unit of the LRC paper's tables: torch's own takes 5 to 10 times as long at this batch of 4.
     Row("gru"),
     Row("lrc-ssm", "euler-1", {"contraction": CONTRACTION}),
 )
