@@ -184,7 +184,8 @@ def _alternation() -> list[Measurement]:
 def _gated() -> list[Measurement]:
     """Compare MGU and the paper's GRU, baselines that torch does not have, with torch's GRU."""
     measurements = []
-    for name, batch, steps, inputs in (("psMNIST", 64, 784, 1), ("person activity", 128, 32, 7)):
+    shapes = (("psMNIST", 64, 784, 1), ("person activity", 128, 32, 7), ("four long sequences", 4, 896, 6))
+    for name, batch, steps, inputs in shapes:
         x = torch.rand(batch, steps, inputs)
         gru = torch.nn.GRU(inputs, 100, batch_first=True)
         for label, kind in (("MGU", lrcnet.MGU), ("GRU with the reset gate before the product", lrcnet.ResetBeforeGRU)):
