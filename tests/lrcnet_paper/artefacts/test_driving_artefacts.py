@@ -6,6 +6,7 @@ import pytest
 
 from lrcnet_paper import artefacts
 from lrcnet_paper.artefacts import closed_loop, driving_runs
+from lrcnet_paper.artefacts.attention import similarity
 from tests.lrcnet_paper.artefacts.synthetic_runs import rows_of
 
 
@@ -99,6 +100,7 @@ def test_ltc_and_stc_are_trained_end_to_end_and_stand_beside_the_lrcus(rendered)
     assert not rendered["liquid-policies"].claims
     for network in driving_runs.FURTHER:
         assert list(closed_loop._noises(network)) == [(noise, "normalised") for noise in (0.0, 0.1, 0.2)]
+        assert similarity._readings(network) == ("normalised",)
 
 
 def test_a_head_in_bfloat16_belongs_to_the_budget_and_other_options_do_not(all_runs):

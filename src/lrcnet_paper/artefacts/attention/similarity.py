@@ -17,7 +17,7 @@ from lrcnet_paper.artefacts import lane_keeping
 from lrcnet_paper.artefacts.artefact import Claim, MeasuringArtefact, Rendered
 from lrcnet_paper.artefacts.attention.figures import draw_boxes, draw_grid, pack_map, unpack_map
 from lrcnet_paper.artefacts.attention.regions import measure_shares, region_claims, region_pictures, region_tables
-from lrcnet_paper.artefacts.driving_runs import POLICIES
+from lrcnet_paper.artefacts.driving_runs import POLICIES, Model
 from lrcnet_paper.artefacts.policy_measurements import (
     GATED,
     PRIMARY_READING,
@@ -69,10 +69,16 @@ def analyse(folder: Path) -> dict[str, Any]:
     trained = load_trained(folder)
     assert isinstance(trained.network, Policy)
     plan = SMOKE if trained.spec.budget == "smoke" else FULL
-    return {"source": provenance_of(trained), **measure(trained.network, plan)}
+    readings = _readings(Model(trained.spec.model, trained.spec.solver))
+    return {"source": provenance_of(trained), **measure(trained.network, plan, readings)}
 
 
-def measure(policy: Policy, plan: PairPlan) -> dict[str, Any]:
+def _readings(model: Model) -> Sequence[NoiseReading]:
+    """Return the readings of the noise to measure: networks that the paper does not drive get the primary one only."""
+    return READINGS if model in POLICIES else (PRIMARY_READING,)
+
+
+def measure(policy: Policy, plan: PairPlan, readings: Sequence[NoiseReading] = READINGS) -> dict[str, Any]:
     """Return by season: boxes of similarities by reading and variance, maps of the example, shares by region."""
     from lrcnet_paper.interpret import attention, attention_under_noise, box, scene_regions, scenes
 
@@ -83,7 +89,7 @@ def measure(policy: Policy, plan: PairPlan) -> dict[str, Any]:
         frames = scenes(season, plan.pairs, length=plan.length)
         clean = attention(policy, frames)
         boxes[season] = {}
-        for reading in READINGS:
+        for reading in readings:
             rows = attention_under_noise(policy, frames, VARIANCES, reading=reading, clean=clean)
             boxes[season][reading] = {f"{v:g}": box(row).as_dict() for v, row in zip(VARIANCES, rows, strict=True)}
         shares[season] = measure_shares(clean, scene_regions(season, plan.pairs, length=plan.length))
