@@ -421,6 +421,20 @@ PyObject* multiply_adds(PyObject*, PyObject* const* args, Py_ssize_t count) {
   Py_RETURN_NONE;
 }
 
+// Runs the loops over time of a call without the interpreter's lock, and looks for signals meanwhile.
+template <class Call>
+PyObject* run_loops(Call& call, bool is_double, void (*kernel)(Call&, bool, lrcnet::RunTasks)) {
+  bool interrupted;
+  {
+    Released released;
+    call.is_interrupted = Released::ask, call.watch = &released;
+    kernel(call, is_double, lrcnet::run_tasks);
+    interrupted = released.interrupted;
+  }
+  if (interrupted) return nullptr;
+  Py_RETURN_NONE;
+}
+
 // cfc(is_double, threads, mixed, T, B, m, half_states, dt, of_states, of_time, of_batch, of_start, layers, then for each
 // layer width, weight, offset, sums, of_sums) -> None. of_states is 0 in the forward pass.
 PyObject* cfc(PyObject*, PyObject* const* args, Py_ssize_t count) {
@@ -444,14 +458,7 @@ PyObject* cfc(PyObject*, PyObject* const* args, Py_ssize_t count) {
   lrcnet::Checks checks{is_double ? 8 : 4};
   checks.cfc(call);
   if (reader.failed() || refuse(checks)) return nullptr;
-  bool interrupted;
-  {
-    Released released;
-    call.is_interrupted = Released::ask, call.watch = &released;
-    in_use->cfc(call, is_double, lrcnet::run_tasks);
-    interrupted = released.interrupted;
-  }
-  return interrupted ? nullptr : no_memory(0);
+  return run_loops(call, is_double, in_use->cfc);
 }
 
 // gated(is_double, threads, gates, T, B, m, width, weights, gate_values, candidates, scratch, start, states, state_time,
@@ -473,14 +480,7 @@ PyObject* gated(PyObject*, PyObject* const* args, Py_ssize_t count) {
   lrcnet::Checks checks{is_double ? 8 : 4};
   checks.gated(call);
   if (reader.failed() || refuse(checks)) return nullptr;
-  bool interrupted;
-  {
-    Released released;
-    call.is_interrupted = Released::ask, call.watch = &released;
-    in_use->gated(call, is_double, lrcnet::run_tasks);
-    interrupted = released.interrupted;
-  }
-  return interrupted ? nullptr : no_memory(0);
+  return run_loops(call, is_double, in_use->gated);
 }
 
 // diagonal(is_double, threads, mixed, elastance, solver, T, B, m, K, width, terms, terms_time, terms_batch, h0, dt,
@@ -520,15 +520,7 @@ PyObject* diagonal(PyObject*, PyObject* const* args, Py_ssize_t count) {
   const std::int64_t points = call.T * call.B * checks.item;
   prefer_huge_pages(call.of_states ? call.of_terms : call.states, points * call.m * (call.of_states ? 2 : 1));
   prefer_huge_pages(inputs.of_x, points * inputs.n);
-  bool interrupted;
-  {
-    Released released;
-    call.is_interrupted = Released::ask, call.watch = &released;
-    in_use->diagonal(call, is_double, lrcnet::run_tasks);
-    interrupted = released.interrupted;
-  }
-  if (interrupted) return nullptr;
-  Py_RETURN_NONE;
+  return run_loops(call, is_double, in_use->diagonal);
 }
 
 // describe() -> (built, available, in use, thread source).
