@@ -1,5 +1,7 @@
 """Laws that every artefact in ARTEFACTS obeys, and numbers of particular artefacts."""
 
+import re
+
 import pytest
 
 from lrcnet import liquid
@@ -12,6 +14,7 @@ from lrcnet_paper.artefacts.classification import table as classification
 from lrcnet_paper.artefacts.classification.runs import SOLVER_CHANGES
 from lrcnet_paper.artefacts.neural_ode import table as neural_ode
 from lrcnet_paper.results.finished_run import FinishedRun
+from lrcnet_paper.results.groups import group_runs
 from lrcnet_paper.training.budgets import BUDGETS
 from lrcnet_paper.training.spec import RunSpec
 from tests.lrcnet_paper.artefacts import synthetic_runs
@@ -204,6 +207,19 @@ def test_lengths_that_differ_leave_the_comparison_open(rendered):
     claim = next(c for c in rendered["classification"].claims if "psMNIST: LRCU-S is ahead of" in c.statement)
     assert claim.verdict.word == "not measurable here"
     assert any("different numbers of epochs" in note for note in claim.verdict.others)
+
+
+def test_curves_of_different_lengths_are_compared_at_equal_epochs_and_times():
+    runs = [
+        synthetic_runs.classification_run("psmnist", "permuted", "lstm", 0, 20, centre=0.9, seconds=300.0),
+        synthetic_runs.classification_run("psmnist", "permuted", "gru", 0, 10, centre=0.82, seconds=60.0),
+    ]
+    finding = classification._curves_finding(group_runs(runs, "psmnist"), "psmnist", "permuted", "validation")
+    # After 10 minutes the LSTM has had two epochs.
+    assert re.fullmatch(
+        r"psMNIST, permuted: LSTM \(8\d\.\d %\) leads after 10 epochs of each model, GRU \(\d+\.\d %\) after 10 min",
+        finding,
+    )
 
 
 def test_solvers_are_listed_below_the_lrcu(rendered):

@@ -21,7 +21,7 @@ from lrcnet_paper.artefacts.classification.defaults import defaults_tables
 from lrcnet_paper.artefacts.classification.figures import draw_accuracies, draw_learning_curves, draw_rates
 from lrcnet_paper.artefacts.classification.rates import RateTrial, rate_table, search_rates
 from lrcnet_paper.artefacts.classification.runs import MODELS, TASKS, TITLES, has_other_solver, plan_runs
-from lrcnet_paper.artefacts.curves import Dot
+from lrcnet_paper.artefacts.curves import Dot, mean_curve
 from lrcnet_paper.results.estimate import Estimate
 from lrcnet_paper.results.groups import Group, group_runs
 from lrcnet_paper.training.budgets import check_budget
@@ -263,21 +263,44 @@ def _learning_curves(task: str, variant: str, groups: Sequence[Group]) -> Pictur
         "worst to the best seed.",
         f"Three panels, one line per model: training loss over epochs, which falls; {measured} accuracy in percent "
         "over epochs and over minutes, which rises.",
-        draw_learning_curves(groups, measured, CLAIMED["accuracy"][task], _curves_finding(groups, task, variant)),
+        draw_learning_curves(
+            groups, measured, CLAIMED["accuracy"][task], _curves_finding(groups, task, variant, measured)
+        ),
     )
 
 
-def _curves_finding(groups: Sequence[Group], task: str, variant: str) -> str:
+def _curves_finding(groups: Sequence[Group], task: str, variant: str, measured: str) -> str:
+    """Name the best model, or if they were trained for different lengths, the leaders at equal epochs and times."""
     accuracies = {g.model: a.mean for g in groups if (a := accuracy(g)) is not None and g.model in MODELS}
     if not accuracies:
         return f"{TITLES[task]}, {variant}: no accuracy yet"
     best = max(accuracies, key=lambda model: accuracies[model])
     lengths = sorted({group.epochs for group in groups})
-    after = f"{lengths[0]} epochs" if len(lengths) == 1 else f"{lengths[0]} to {lengths[-1]} epochs"
+    if len(lengths) == 1:
+        return (
+            f"{TITLES[task]}, {variant}: {palette.model_label(best)} has the best test accuracy after {lengths[0]} "
+            f"epochs, {accuracies[best]:.1f} %"
+        )
+    compared = [group for group in groups if group.model in MODELS]
+    seconds = min(group.epochs * group.seconds_per_epoch() for group in compared)
+    at_epoch = _leader(compared, measured, {group.model: lengths[0] for group in compared})
+    at_time = _leader(compared, measured, {group.model: seconds / group.seconds_per_epoch() for group in compared})
     return (
-        f"{TITLES[task]}, {variant}: {palette.model_label(best)} has the best test accuracy after {after}, "
-        f"{accuracies[best]:.1f} %"
+        f"{TITLES[task]}, {variant}: {at_epoch} leads after {lengths[0]} epochs of each model, {at_time} after "
+        f"{seconds / 60:.0f} min"
     )
+
+
+def _leader(groups: Sequence[Group], measured: str, epochs: Mapping[str, float]) -> str:
+    """Return the model with the highest accuracy so far, at an epoch of its own, and that accuracy."""
+    so_far = {}
+    for group in groups:
+        where, mean, _, _ = mean_curve(group, f"{measured}_accuracy", 100.0)
+        so_far[group.model] = max(
+            (y for x, y in zip(where, mean, strict=True) if x <= epochs[group.model]), default=0.0
+        )
+    best = max(so_far, key=lambda model: so_far[model])
+    return f"{palette.model_label(best)} ({so_far[best]:.1f} %)"
 
 
 ARTEFACT = Artefact(title=TITLE, claimed=CLAIMED, runs=runs, render=render, says=SAYS)
