@@ -275,13 +275,13 @@ def _curves_finding(groups: Sequence[Group], task: str, variant: str, measured: 
     if not accuracies:
         return f"{TITLES[task]}, {variant}: no accuracy yet"
     best = max(accuracies, key=lambda model: accuracies[model])
-    lengths = sorted({group.epochs for group in groups})
+    compared = [group for group in groups if group.model in accuracies]
+    lengths = sorted({group.epochs for group in compared})
     if len(lengths) == 1:
         return (
             f"{TITLES[task]}, {variant}: {palette.model_label(best)} has the best test accuracy after {lengths[0]} "
             f"epochs, {accuracies[best]:.1f} %"
         )
-    compared = [group for group in groups if group.model in MODELS]
     seconds = min(group.epochs * group.seconds_per_epoch() for group in compared)
     at_epoch = _leader(compared, measured, {group.model: lengths[0] for group in compared})
     at_time = _leader(compared, measured, {group.model: seconds / group.seconds_per_epoch() for group in compared})
