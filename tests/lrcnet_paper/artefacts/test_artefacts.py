@@ -228,6 +228,25 @@ def test_solvers_are_listed_below_the_lrcu(rendered):
     assert {row["solver and steps"] for row in rows[1:]} == set(SOLVER_CHANGES)
 
 
+def test_solvers_and_rates_are_compared_after_equal_numbers_of_epochs():
+    long, short = (
+        synthetic_runs.classification_run("person", "a01-a04", model, 0, epochs, centre=0.8, **choices)
+        for model, epochs, choices in (
+            ("lrcu-s", 20, {}),
+            ("lrc-s", 5, {"solver": "hybrid-1"}),
+        )
+    )
+    other_rate = synthetic_runs.classification_run("person", "a01-a04", "lrcu-s", 0, 5, centre=0.8, learning_rate=1e-2)
+    page = classification.render([long, short, other_rate])
+    epochs, accuracies = long.curve("test_accuracy")
+    early = 100 * accuracies[epochs.index(5)]
+    assert early < 100 * long.result.metrics["accuracy"]
+    solvers, rates = rows_of(page, "solvers"), rows_of(page, "rates")
+    assert [row["epochs"].split()[0] for row in solvers + rates] == ["5"] * 4
+    assert solvers[0]["ours"].mean == rates[0]["accuracy, faithful split"].mean == pytest.approx(early)
+    assert solvers[1]["ours"].mean == pytest.approx(100 * short.result.metrics["accuracy"])
+
+
 def test_rates_have_a_table_of_their_own_and_stay_out_of_the_others(all_runs, rendered):
     without = [run for run in all_runs if run.result.spec.learning_rate is None]
     plain, with_rates = classification.render(without), rendered["classification"]

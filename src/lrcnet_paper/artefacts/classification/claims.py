@@ -9,7 +9,7 @@ from lrcnet.pages import palette
 from lrcnet_paper import tasks
 from lrcnet_paper.artefacts.artefact import Claim, Comparison
 from lrcnet_paper.artefacts.classification.runs import SAMPLES, TITLES
-from lrcnet_paper.results.estimate import Estimate
+from lrcnet_paper.results.estimate import Estimate, mean_over_seeds
 from lrcnet_paper.results.groups import Group
 from lrcnet_paper.results.verdict import FEWEST_SEEDS, NOT_MEASURED, Conditions, Verdict, Word, judge_comparison
 
@@ -73,6 +73,22 @@ DIFFERENCES: Mapping[tuple[str, str], tuple[str, ...]] = {
 def accuracy(group: Group | None) -> Estimate | None:
     """Return the test accuracy in percent, at the epoch that the protocol names."""
     return None if group is None else group.metric("accuracy", 100.0, digits=2)
+
+
+def accuracy_after(group: Group | None, epochs: int) -> Estimate | None:
+    """Return the test accuracy in percent after at most so many epochs, to compare runs of different lengths.
+
+    A longer run is read off its learning curve, at the last recorded epoch up to that number. This is what a shorter
+    run would have ended with, since person activity is trained at a constant rate and reports its last epoch.
+    """
+    if group is None or group.epochs <= epochs:
+        return accuracy(group)
+    values: dict[int, float] = {}
+    for run in group.runs:
+        recorded = [y for x, y in zip(*run.curve("test_accuracy"), strict=True) if x <= epochs]
+        if recorded:
+            values[run.result.seed] = 100.0 * recorded[-1]
+    return mean_over_seeds(values, digits=2)
 
 
 def conditions(*groups: Group) -> Conditions:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from lrcnet.pages import palette
 from lrcnet_paper.artefacts import curves
-from lrcnet_paper.artefacts.classification.claims import accuracy
 from lrcnet_paper.artefacts.classification.rates import RateTrial
 from lrcnet_paper.artefacts.curves import Dot
 from lrcnet_paper.results.estimate import Estimate
@@ -134,7 +133,7 @@ def draw_rates(trials: Sequence[RateTrial], paper: Mapping[str, Estimate], findi
 
 
 def _draw_rate_line(axes: Axes, trials: Sequence[RateTrial], paper: Mapping[str, Estimate]) -> None:
-    points = [(t, number) for t in trials if (number := accuracy(t.faithful)) is not None]
+    points = [(t, number) for t in trials if (number := t.accuracy) is not None]
     if not points:
         return
     model = points[0][0].model
