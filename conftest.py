@@ -34,3 +34,12 @@ def _seed() -> None:
 def _doctest_names(doctest_namespace: dict[str, object]) -> None:
     doctest_namespace["lrcnet"] = lrcnet
     doctest_namespace["torch"] = torch
+
+
+@pytest.fixture(autouse=True)
+def _doctest_folder(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Examples write their files into the working directory, which is the project's otherwise.
+    if isinstance(request.node, pytest.DoctestItem):
+        monkeypatch.chdir(tmp_path_factory.mktemp("doctest"))

@@ -90,28 +90,19 @@ def render(runs: Sequence[FinishedRun]) -> Rendered:
         for model in POLICIES
         if (row := _row(runs, world, variants, model)) is not None
     ]
-    return Rendered(
-        skipped=[] if rows else ["drives in other worlds: none has been made"],
-        tables=[
-            Table(
-                "other-worlds",
-                "Outcomes of drives in worlds from other projects, by noise variance",
-                (
-                    "world",
-                    "model",
-                    *(f"noise {noise:g}" for noise in NOISES),
-                    "length (m)",
-                    "validation loss",
-                    "budget",
-                ),
-                rows,
-                "VISTA replays recordings from shifted viewpoints; these recordings were made in our own world, where "
-                "the policies were trained (seed 0). CarRacing takes its track, colours and physics from gymnasium; "
-                "the camera is ours, and the policies were trained there. The variance of the noise is a share of the "
-                "frame's own, as in the closed loop of our own world. The paper has no such table.",
-            )
-        ],
+    if not rows:
+        return Rendered(skipped=["drives in other worlds: none has been made"])
+    table = Table(
+        "other-worlds",
+        "Outcomes of drives in worlds from other projects, by noise variance",
+        ("world", "model", *(f"noise {noise:g}" for noise in NOISES), "length (m)", "validation loss", "budget"),
+        rows,
+        "VISTA replays recordings from shifted viewpoints; these recordings were made in our own world, where the "
+        "policies were trained (seed 0). CarRacing takes its track, colours and physics from gymnasium; the camera is "
+        "ours, and the policies were trained there. The variance of the noise is a share of the frame's own, as in the "
+        "closed loop of our own world. The paper has no such table.",
     )
+    return Rendered(tables=[table])
 
 
 def _row(runs: Sequence[FinishedRun], world: str, variants: Collection[str], model: Model) -> tuple[Cell, ...] | None:

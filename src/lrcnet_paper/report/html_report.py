@@ -12,6 +12,7 @@ from lrcnet.pages import tables
 from lrcnet.pages.content import Picture, Table, minus_signs
 from lrcnet.pages.html import block_html, fold, heading_html, write_page
 from lrcnet.progress import track
+from lrcnet_paper.artefacts.artefact import Rendered
 from lrcnet_paper.report.assemble import (
     EVERYTHING,
     ArtefactSection,
@@ -64,7 +65,7 @@ def _write_results(sections: Sequence[ArtefactSection], runs: Sequence[FinishedR
         if section.part == "paper":
             body.append(_section(section, differences[section.name]))
             links.append((section.name, section.title, verdict_word(section)))
-        if text := _sensitivities(section):
+        if text := _sensitivities(section, differences[section.name]):
             further.append(text)
             further_links.append((sensitivities_name(section), sensitivities_title(section), ""))
     links += [*further_links, (*RULE, "")]
@@ -145,6 +146,8 @@ def _section(section: ArtefactSection, differences: Sequence[str] = ()) -> str:
     parts += [_table(section.name, table) for table in rendered.tables]
     parts += [block_html(section.name, picture) for picture in rendered.pictures]
     parts += [_table(section.name, claims_table(rendered.claims))] if rendered.claims else []
+    # An artefact that is one sensitivity as a whole has no second section to put its own sensitivities into.
+    parts += [_folded_sensitivities(section.name, rendered)] if section.part == "sensitivity" else []
     if differences:
         parts.append(fold(f"Differences from the protocol ({len(differences)})", _list(differences)))
     parts += [f'<p class="note">Not drawn: {escape(reason)}.</p>' for reason in rendered.skipped]
@@ -159,17 +162,19 @@ def _table(section: str, table: Table) -> str:
     )
 
 
-def _sensitivities(section: ArtefactSection) -> str:
+def _sensitivities(section: ArtefactSection, differences: Sequence[str]) -> str:
     """Return a section of everything that has no verdict, or "" if there is nothing of it."""
     if section.part == "sensitivity":
-        return _section(section)
+        return _section(section, differences)
     name = sensitivities_name(section)
-    blocks = "".join(
-        fold(_summary(block), block_html(name, block), titled=True) for block in section.rendered.sensitivities
-    )
+    blocks = _folded_sensitivities(name, section.rendered)
     return (
         f'<section id="{name}">{heading_html(name, sensitivities_title(section))}{blocks}</section>' if blocks else ""
     )
+
+
+def _folded_sensitivities(name: str, rendered: Rendered) -> str:
+    return "".join(fold(_summary(block), block_html(name, block), titled=True) for block in rendered.sensitivities)
 
 
 def _summary(block: Table | Picture) -> str:

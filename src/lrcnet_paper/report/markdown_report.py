@@ -64,7 +64,7 @@ def _results(
     differences = new_differences(shown)
     for section in track([section for section in shown if section.part == "paper"], "writing", unit="section"):
         parts += _section(section, pictures, differences[section.name])
-    further = [block for section in shown for block in _sensitivities(section, pictures)]
+    further = [block for section in shown for block in _sensitivities(section, pictures, differences[section.name])]
     parts += ["## Sensitivities", SENSITIVITIES, *further] if further else []
     parts += [tables.to_markdown(table) for table in own_task_tables(runs)]
     return [*parts, "## How verdicts are given", _bullets(RULES)]
@@ -91,15 +91,18 @@ def _section(section: ArtefactSection, pictures: Path, differences: Sequence[str
     parts += [_block(section, table, pictures) for table in rendered.tables]
     parts += [_block(section, picture, pictures) for picture in rendered.pictures]
     parts += [tables.to_markdown(claims_table(rendered.claims))] if rendered.claims else []
+    # An artefact that is one sensitivity as a whole has no second section to put its own sensitivities into.
+    own = rendered.sensitivities if section.part == "sensitivity" else ()
+    parts += [_block(section, block, pictures) for block in own]
     parts += [f"Differences from the protocol:\n\n{_bullets(differences)}"] if differences else []
     return [part for part in parts if part] + [
         f"Not drawn: {tables.escape_markdown(reason)}." for reason in rendered.skipped
     ]
 
 
-def _sensitivities(section: ArtefactSection, pictures: Path) -> list[str]:
+def _sensitivities(section: ArtefactSection, pictures: Path, differences: Sequence[str]) -> list[str]:
     if section.part == "sensitivity":
-        return [f"#{part}" if part.startswith("## ") else part for part in _section(section, pictures)]
+        return [f"#{part}" if part.startswith("## ") else part for part in _section(section, pictures, differences)]
     blocks = [_block(section, block, pictures) for block in section.rendered.sensitivities]
     return [f"### {section.title}", *blocks] if blocks else []
 

@@ -2,12 +2,13 @@
 
 import re
 from dataclasses import replace
+from html import escape
 from html.parser import HTMLParser
 
 import pytest
 
 from lrcnet.pages import figures, tables
-from lrcnet.pages.content import Picture, Table
+from lrcnet.pages.content import Picture, Table, minus_signs
 from lrcnet_paper import artefacts as paper
 from lrcnet_paper import report
 from lrcnet_paper.report.assemble import further_pictures, outdated_table
@@ -85,6 +86,16 @@ def test_every_picture_has_a_text_alternative(html, sections):
     count = sum(len(s.rendered.pictures) + len(further_pictures(s.rendered)) for s in sections)
     assert html.count("<figure") == count
     assert len(re.findall(r'role="img" aria-label="[^"]{30,}"', html)) == count
+
+
+def test_no_table_and_no_difference_of_an_artefact_is_lost(page, sections):
+    text = "".join(file.read_text(encoding="utf-8") for file in (page, page.with_name("report-setup.html")))
+    for section in sections:
+        blocks = (*section.rendered.tables, *section.rendered.sensitivities)
+        for title in (block.title for block in blocks if isinstance(block, Table)):
+            assert escape(minus_signs(title)) in text, title
+        for line in section.rendered.differences:
+            assert escape(minus_signs(line)) in text, line
 
 
 def test_pictures_follow_the_pages_colours(html):
