@@ -15,7 +15,7 @@ from lrcnet_paper.artefacts.curves import legend_below, write_finding
 from lrcnet_paper.artefacts.driving_runs import EFFICIENCY, Model
 from lrcnet_paper.results.estimate import Estimate, mean_over_seeds
 from lrcnet_paper.results.groups import Group
-from lrcnet_paper.results.verdict import FEWEST_SEEDS, NOT_MEASURED, Verdict, judge_comparison
+from lrcnet_paper.results.verdict import NOT_MEASURED, Verdict, judge_comparison, judge_count
 
 if TYPE_CHECKING:
     from lrcnet_paper.results.finished_run import FinishedRun
@@ -172,25 +172,15 @@ def _instability_claim(runs: Sequence[FinishedRun]) -> Claim:
     statement = "LTC fails to converge under one explicit Euler step per input."
     if group is None or group.budget == "smoke":
         return Claim(statement, "fails", "–", NOT_MEASURED)
-    notes, seeds = driving.conditions(group).notes, f"{len(group.runs)} seed{'s' if len(group.runs) > 1 else ''}"
-    if group.diverged == len(group.runs):
-        epochs = ", ".join(str(run.result.epochs + 1) for run in group.runs)
-        measured = f"loss not finite in epoch {epochs}"
-        return Claim(statement, "fails", measured, _verdict_on_failure(len(group.runs), True, notes, seeds))
-    losses = [min(y for y in run.curve("validation_curvature_loss")[1]) for run in group.finished]
-    initial = [run.curve("validation_curvature_loss")[1][0] for run in group.finished]
-    converged = all(best < CONVERGED * first for best, first in zip(losses, initial, strict=True))
-    verdict = _verdict_on_failure(len(group.runs), not converged, notes, seeds)
-    return Claim(
-        statement, "fails", f"validation loss {losses[0]:.3f} at best, {initial[0]:.3f} after epoch 1", verdict
-    )
-
-
-def _verdict_on_failure(count: int, fails: bool, notes: tuple[str, ...], seeds: str) -> Verdict:
-    """Judge whether all runs of an unstable network fail; one seed is not enough, and success here refutes nothing."""
-    if count < FEWEST_SEEDS or not fails:
-        return Verdict("not measurable here", (*notes, seeds))
-    return Verdict("agrees", notes, (), f"{seeds}, all fail")
+    curves = [run.curve("validation_curvature_loss")[1] for run in group.finished]
+    learned = sum(min(curve) < CONVERGED * curve[0] for curve in curves)
+    failed = len(group.runs) - learned
+    epochs = ", ".join(str(run.result.epochs + 1) for run in group.runs if run.result.status == "diverged")
+    parts = [f"loss not finite in epoch {epochs}"] if epochs else []
+    if curves:
+        parts.append(f"validation loss {min(curves[0]):.3f} at best, {curves[0][0]:.3f} after epoch 1")
+    verdict = judge_count(failed, len(group.runs), seeds=len(group.runs), under=driving.conditions(group))
+    return Claim(statement, "fails", "; ".join(parts), verdict)
 
 
 def _picture(groups: Mapping[str, Group]) -> Picture:

@@ -11,7 +11,8 @@ from lrcnet.pages.content import Cell, RichCell, Table
 from lrcnet_paper.artefacts.artefact import Claim
 from lrcnet_paper.report.assemble import ArtefactSection, current_runs
 from lrcnet_paper.results.finished_run import FinishedRun
-from lrcnet_paper.results.verdict import WORDS, Word, summarise
+from lrcnet_paper.results.verdict import COMPUTED, OPPOSITE, WORDS, Word, summarise
+from lrcnet_paper.tasks import PAPER_TASKS
 
 UNTESTED: Word = "not measurable here"
 
@@ -31,17 +32,32 @@ def opening(sections: Sequence[ArtefactSection], runs: Sequence[FinishedRun]) ->
     total, tables = sum(counts.values()), sum(bool(section.rendered.claims) for section in sections)
     weaker = f", {counts['agrees, weaker']} more with a smaller margin" if counts["agrees, weaker"] else ""
     return [
-        f"This page sets {total} claims of the paper, from {tables} of its tables and figures, beside "
-        f"{len(current_runs(runs))} runs of our own.",
-        f"{_count(counts['agrees'], 'claim agrees', 'claims agree')}{weaker}"
-        f"{_quote('what holds', sections, ('agrees', 'agrees, weaker'))}.",
+        f"This page sets {total} claims of the paper, from {tables} of its tables and figures, beside {_runs(runs)}.",
+        f"{_count(counts['agrees'], 'claim agrees', 'claims agree')}{_computed(sections)}{weaker}"
+        f"{_quote('what holds', sections, ('agrees',))}{_quote('what holds in part', sections, ('agrees, weaker',))}.",
         f"For {counts['no difference seen']} we see no difference"
         f"{_quote('what does not show', sections, ('no difference seen',))}.",
         f"{_count(counts['contradicts'], 'is contradicted', 'are contradicted')}"
         f"{_quote('what does not hold', sections, ('contradicts',))}.",
-        f"{_count(counts[UNTESTED], 'could', 'could')} not be tested here{_main_reasons(sections)}"
-        f"{_quote('what is open', sections, (UNTESTED,))}.",
+        f"{_count(counts[UNTESTED], 'is', 'are')} not measurable here{_reasons(sections)}"
+        f"{_quote('what is open', sections, (UNTESTED,))}."
+        if counts[UNTESTED]
+        else "All could be measured here.",
     ]
+
+
+def _runs(runs: Sequence[FinishedRun]) -> str:
+    """Say how many runs of ours are on the page: those on the paper's tasks, and those beyond it."""
+    current = current_runs(runs)
+    beyond = sum(run.result.task not in PAPER_TASKS for run in current)
+    return f"{len(current) - beyond} runs of our own" + (f", and has {beyond} more on other tasks" if beyond else "")
+
+
+def _computed(sections: Sequence[ArtefactSection]) -> str:
+    """Say how many of the claims that agree are facts about formulas, which no training could have refuted."""
+    agreeing = [c for section in sections for c in section.rendered.claims if c.verdict.word == "agrees"]
+    facts = sum(claim.verdict.certainty.startswith(COMPUTED) for claim in agreeing)
+    return f", {facts} of them about formulas alone" if facts else ""
 
 
 def verdict_word(section: ArtefactSection) -> str:
@@ -96,7 +112,9 @@ def _headline_row(section: ArtefactSection) -> tuple[Cell, ...]:
     verdicts = [claim.verdict for claim in claims]
     certain = [verdict.certainty.split(";")[0] for verdict in verdicts if verdict.certainty]
     limits = list(dict.fromkeys(note for verdict in verdicts for note in verdict.conditions if _is_short(note)))
-    sure = "; ".join([*dict.fromkeys(certain), *limits[:3]]) or None
+    warned = sum(bool(verdict.warnings) for verdict in verdicts)
+    warnings = [f"{_count(warned, 'warning', 'warnings')}"] if warned else []
+    sure = "; ".join([*dict.fromkeys(certain), *limits[:3], *warnings]) or None
     example = next((claim for claim in claims if claim.verdict.word != UNTESTED), claims[0])
     link = SectionLink(section.name, section.title)
     return link, section.says, example.paper, example.ours, summarise(verdicts), sure
@@ -129,8 +147,11 @@ def interpretation(section: ArtefactSection) -> str:
     against = by_word["contradicts"] or by_word["no difference seen"]
     if against:
         sentences.append(f"It does not show here: {_describe(against[0])}.")
-    elif not agreeing:
-        sentences.append(f"Nothing can be said yet{_main_reasons([section])}.")
+    opposite = [claim for claim in by_word[UNTESTED] if _is_opposite(claim)]
+    if opposite:
+        sentences.append(f"It came out the other way here, which contradicts nothing: {_describe(opposite[0])}.")
+    elif not agreeing and not against:
+        sentences.append(f"Nothing can be said yet{_reasons([section])}.")
     warned = sum(bool(claim.verdict.warnings) for claim in claims)
     if warned:
         sentences.append(f"{_count(warned, 'comparison carries', 'comparisons carry')} a warning beside the verdict.")
@@ -160,22 +181,31 @@ def _count(number: int, one: str, many: str) -> str:
     return f"{number or 'None'} {many if number > 1 else one}"
 
 
-def _main_reasons(sections: Sequence[ArtefactSection]) -> str:
-    """Return the three most frequent reasons why claims could not be tested, with their numbers of claims."""
+def _is_opposite(claim: Claim) -> bool:
+    """Tell whether a claim came out the other way without contradicting the paper."""
+    return any(note.startswith(OPPOSITE) for note in claim.verdict.conditions)
+
+
+def _reasons(sections: Sequence[ArtefactSection]) -> str:
+    """Return the reasons why claims are not measurable, each with its number of claims."""
     reasons = Counter(
-        reason
+        "came out the other way, on data or after a training that cannot contradict the paper"
+        if _is_opposite(claim)
+        # The last condition is the reason; the ones before it describe the runs.
+        else next(map(_in_words, claim.verdict.conditions[-1:]), "no reason given")
         for section in sections
         for claim in section.rendered.claims
-        # The last condition is the reason; the ones before it describe the runs.
         if claim.verdict.word == UNTESTED
-        for reason in claim.verdict.conditions[-1:]
     )
-    listed = "; ".join(f"{_IN_WORDS.get(reason, reason)}: {count}" for reason, count in reasons.most_common(3))
-    return f" ({listed})" if reasons else ""
+    listed = "; ".join(f"{count} {reason}" for reason, count in reasons.most_common())
+    return f": {listed}" if reasons else ""
 
 
-_IN_WORDS = {"not measured": "their runs have not been made under today's protocol"}
+def _in_words(reason: str) -> str:
+    if reason == "not measured":
+        return "without runs under today's protocol"
+    return f"by {reason} only" if reason.endswith((" seed", " seeds", " in common")) else f"with {reason}"
 
 
 def _is_short(note: str) -> bool:
-    return not note.startswith("opposite order") and note != "not measured"
+    return not note.startswith(OPPOSITE) and note != "not measured"

@@ -39,19 +39,24 @@ RULES: tuple[str, ...] = (
     "numbers are those of the rival that decides, who is named; the intervals are those of all.",
     "The verdict comes from the paired differences of A and B over seeds, with their 95 % interval by Student's t. "
     "Errors, losses and constants spread over orders of magnitude: they are compared by the logarithm of their ratio, "
-    "and the interval is given as factors, above 1 on the paper's side. Shares, such as that of drives that crash, are "
-    "uncertain by counting too: their interval is at least as wide as the binomial one.",
+    "and the interval is given as factors, above 1 on the paper's side; differences are above 0 there. Shares, such as "
+    "that of drives that crash, are uncertain by counting too: their interval is at least as wide as the binomial one.",
     "Agrees: the whole interval is on the paper's side of 0. Agrees, weaker: so it is, but our mean is below half of "
     "the paper's margin.",
     "No difference seen: the interval contains 0.",
     "Contradicts: the whole interval is on the other side, on the paper's data or a declared equivalent, after at "
     "least the paper's number of updates, over at least 3 seeds.",
-    "Not measurable here: nothing was measured, or by one seed, by smoke runs, or with different lengths for A and B; "
-    "or the order is opposite but a condition of a contradiction is missing, which is then named.",
+    "Not measurable here: nothing was measured, or by one seed, by smoke runs, with different lengths for A and B, or "
+    "on networks that did not converge; or the order is opposite but a condition of a contradiction is missing, which "
+    "is then named.",
     "A run of A that diverged rules out agreement. A baseline that is worse than the paper's by more than both "
-    "standard deviations is a warning beside the claim: our comparison may be too easy.",
+    "standard deviations, although it was trained as long, is a warning beside the claim: our comparison may be too "
+    "easy.",
     "A table or figure is contradicted if one of its claims is, and not measurable if fewer than half of them are. It "
     "agrees if all measurable claims do, weaker if at least half of them do, and shows no difference otherwise.",
+    "A statement about single networks, such as a certificate or a failure, agrees if it holds in all of them (or in "
+    "as few as the paper says), over at least 2 seeds. It shows no difference if it holds in some of them; that it "
+    "holds in none counts as the opposite order.",
     "A fact that needs no training, such as the range of a formula, agrees or contradicts by itself.",
 )
 """The rule in words, as reports print it."""
@@ -83,10 +88,10 @@ class Interval:
         """Describe the interval of logarithms of ratios by the ratios themselves; above 1 is the paper's side.
 
         >>> Interval(0.0, -math.log(2), math.log(2), 3).as_factor()
-        '3 seeds; ahead by a factor of 1, 95 % interval 0.5 to 2'
+        '3 seeds; a factor of 1, 95 % interval 0.5 to 2'
         """
         mean, low, high = (math.exp(value) for value in (self.mean, self.low, self.high))
-        return f"{self.seeds} seeds; ahead by a factor of {mean:.3g}, 95 % interval {low:.2g} to {high:.2g}"
+        return f"{self.seeds} seeds; a factor of {mean:.3g}, 95 % interval {low:.3g} to {high:.3g}"
 
 
 def interval_of(differences: Sequence[float], counting_variance: float = 0.0) -> Interval | None:
@@ -226,7 +231,7 @@ def judge_comparison(
     if first is None or second is None:
         return NOT_MEASURED
     warnings = under.warnings
-    if same_scale and paper is not None:
+    if same_scale and paper is not None and not under.shorter:
         warnings += _baseline_warning(paper[1], second, sign)
     notes = _notes(under, first, second)
     differences = [sign * _difference(a, b, by_ratio) for a, b in _pairs(first, second)]
@@ -251,9 +256,17 @@ def _judge_interval(
         return "agrees, weaker" if weaker else "agrees", ()
     if interval.high >= 0:
         return "no difference seen", ()
-    missing = under.missing_for_contradiction(interval.seeds)
+    return _judge_opposite(under, interval.seeds)
+
+
+OPPOSITE = "opposite order"
+"""The first words of the reason why the opposite order is no contradiction."""
+
+
+def _judge_opposite(under: Conditions, seeds: int) -> tuple[Word, tuple[str, ...]]:
+    missing = under.missing_for_contradiction(seeds)
     if missing:
-        return "not measurable here", (f"opposite order, but {' and '.join(missing)}",)
+        return "not measurable here", (f"{OPPOSITE}, but {' and '.join(missing)}",)
     return "contradicts", ()
 
 
@@ -312,9 +325,42 @@ def _join_certainties(verdicts: Mapping[str, Verdict]) -> str:
     return "; ".join(f"against {rival}: {', '.join(part)}" for rival, part in parts.items())
 
 
+def judge_count(
+    holds: int, total: int, *, seeds: int, under: Conditions, enough: int | None = None, networks: str = "networks"
+) -> Verdict:
+    """Judge a statement about single networks by the number of those in which it holds.
+
+    Args:
+        holds, total: number of networks in which it holds, and of all.
+        seeds: number of seeds among them.
+        under: the conditions of our runs.
+        enough: number of networks in which it must hold; None for all of them.
+        networks: the word for what is counted.
+
+    >>> str(judge_count(3, 3, seeds=3, under=Conditions()))
+    'agrees'
+    >>> judge_count(1, 3, seeds=3, under=Conditions()).certainty
+    '3 seeds; in 1 of 3 networks'
+    """
+    reason = "smoke runs" if under.smoke else _too_few(seeds)
+    if reason:
+        return Verdict("not measurable here", (*under.notes, reason), under.warnings)
+    certainty = f"{seeds} seeds; in {holds} of {total} {networks}"
+    if holds >= (total if enough is None else enough):
+        return Verdict("agrees", under.notes, under.warnings, certainty)
+    if holds:
+        return Verdict("no difference seen", under.notes, under.warnings, certainty)
+    word, missing = _judge_opposite(under, seeds)
+    return Verdict(word, (*under.notes, *missing), under.warnings, certainty)
+
+
+COMPUTED = "computed"
+"""The first word of the certainty of a fact about formulas."""
+
+
 def judge_fact(holds: bool) -> Verdict:
     """Judge a statement that needs no training, such as the range of a formula."""
-    return Verdict("agrees" if holds else "contradicts", (), (), "computed, no seeds")
+    return Verdict("agrees" if holds else "contradicts", (), (), f"{COMPUTED}, no seeds")
 
 
 def summarise(verdicts: Sequence[Verdict]) -> Verdict:
@@ -359,7 +405,12 @@ def _reason_not_to_judge(seeds: int, under: Conditions, comparable: bool) -> str
         return "smoke runs"
     if not comparable:
         return "different numbers of epochs"
-    return "" if seeds >= FEWEST_SEEDS else f"{seeds} seed{'' if seeds == 1 else 's'} in common"
+    few = _too_few(seeds)
+    return f"{few} in common" if few else ""
+
+
+def _too_few(seeds: int) -> str:
+    return "" if seeds >= FEWEST_SEEDS else f"{seeds} seed{'' if seeds == 1 else 's'}"
 
 
 def _baseline_warning(paper: Estimate, ours: Estimate, sign: int) -> tuple[str, ...]:

@@ -12,12 +12,15 @@ from . import driving, event_mnist, imdb, neural_ode, person, physionet, psmnist
 from .own_tasks import VARIABLE, find_own, make_task, own_names, register, squared_error
 from .task import Recipe, Samples, SampleSet, Task
 
-_BENCHMARKS: dict[str, dict[str, Task]] = {
+_OF_THE_PAPER: dict[str, dict[str, Task]] = {
     "neural-ode": neural_ode.VARIANTS,
     "person": person.VARIANTS,
     "imdb": imdb.VARIANTS,
     "psmnist": psmnist.VARIANTS,
     "driving": driving.VARIANTS,
+}
+_BENCHMARKS: dict[str, dict[str, Task]] = {
+    **_OF_THE_PAPER,
     "xor": xor.VARIANTS,
     "event-mnist": event_mnist.VARIANTS,
     "physionet": physionet.VARIANTS,
@@ -27,6 +30,9 @@ _BENCHMARKS: dict[str, dict[str, Task]] = {
 
 TASKS: Mapping[str, Task] = MappingProxyType({name: next(iter(v.values())) for name, v in _BENCHMARKS.items()})
 """name -> task, in its default variant."""
+
+PAPER_TASKS = frozenset(_OF_THE_PAPER)
+"""The names of the paper's own benchmarks; all others go beyond it."""
 
 
 def find(name: str, variant: str | None = None) -> Task:

@@ -21,6 +21,7 @@ from lrcnet_paper.results.verdict import (
     css_class,
     interval_of,
     judge_comparison,
+    judge_count,
     judge_fact,
     judge_rivals,
     summarise,
@@ -222,7 +223,7 @@ def test_ratios_are_described_as_factors() -> None:
     first, second = mean_over_seeds({0: 1.0, 1: 1.0, 2: 1.0}), mean_over_seeds({0: 4.0, 1: 4.0, 2: 4.0})
     verdict = judge_comparison(None, (first, second), larger_is_better=False, by_ratio=True)
     assert verdict.word == "agrees"
-    assert verdict.certainty == "3 seeds; ahead by a factor of 4, 95 % interval 4 to 4"
+    assert verdict.certainty == "3 seeds; a factor of 4, 95 % interval 4 to 4"
 
 
 def test_the_interval_is_students() -> None:
@@ -301,6 +302,33 @@ def test_the_paper_must_have_the_first_model_ahead() -> None:
 
 def test_nothing_measured_has_no_verdict() -> None:
     assert judge_comparison(PAPER, (None, PAPER[1]), larger_is_better=True).conditions == ("not measured",)
+
+
+@given(st.integers(1, 9), st.integers(0, 6), conditions, st.data())
+def test_a_statement_about_single_networks_follows_the_same_rule(
+    total: int, seeds: int, under: Conditions, data: st.DataObject
+) -> None:
+    holds = data.draw(st.integers(0, total))
+    word = judge_count(holds, total, seeds=seeds, under=under).word
+    if seeds < 2 or under.smoke:
+        assert word == "not measurable here"
+        return
+    assert (word == "agrees") == (holds == total)
+    assert (word == "no difference seen") == (0 < holds < total)
+    if word == "contradicts":
+        assert not under.shorter
+        assert not under.other_data
+        assert seeds >= 3
+    if holds < total:
+        better = judge_count(holds + 1, total, seeds=seeds, under=under).word
+        assert ORDER.index(better) >= ORDER.index(word)
+
+
+def test_a_statement_may_need_fewer_networks_than_all() -> None:
+    assert judge_count(1, 3, seeds=3, under=Conditions(), enough=1).word == "agrees"
+    assert judge_count(0, 3, seeds=3, under=Conditions(), enough=1).word == "contradicts"
+    open_ = judge_count(0, 3, seeds=3, under=Conditions(other_data=True))
+    assert str(open_) == "not measurable here (opposite order, but the data are not the paper's)"
 
 
 def test_facts_need_no_seeds() -> None:

@@ -17,7 +17,7 @@ from lrcnet_paper.artefacts.neuron_drives import drive_run
 from lrcnet_paper.artefacts.policy_measurements import GATED, SEASONS, judge_against_gated, measured_groups
 from lrcnet_paper.results.estimate import Estimate, mean_over_seeds
 from lrcnet_paper.results.provenance import format_provenances
-from lrcnet_paper.results.verdict import FEWEST_SEEDS, NOT_MEASURED, Verdict
+from lrcnet_paper.results.verdict import NOT_MEASURED, judge_count
 
 if TYPE_CHECKING:
     from lrcnet_paper.interpret import WatchedDrive
@@ -208,11 +208,8 @@ def _sides_claim(group: Group | None, number: int) -> Claim:
             opposite += set(sides) == {"left", "right"}
             by_seed.append(f"seed {run.result.seed}: {' and '.join(sides)}")
         seeds = len(group.runs)
-        judged = not under.smoke and seeds >= FEWEST_SEEDS
-        # Which cells these are is an accident of the initial weights, so cells on one side contradict nothing.
-        word: Any = "not measurable here" if not judged else "agrees" if opposite == seeds else "no difference seen"
         measured = "; ".join(by_seed)
-        verdict = Verdict(word, under.notes, under.warnings, f"opposite sides in {opposite} of {seeds} seeds")
+        verdict = judge_count(opposite, seeds, seeds=seeds, under=under)
     return Claim(
         "Winter: one of the cells 1 and 2 of LRCU-S turns left, the other right.",
         "left and right (text), right and left (caption)",

@@ -11,7 +11,7 @@ from lrcnet_paper.artefacts.artefact import Claim, Comparison
 from lrcnet_paper.artefacts.classification.runs import SAMPLES, TITLES
 from lrcnet_paper.results.estimate import Estimate, mean_over_seeds
 from lrcnet_paper.results.groups import Group
-from lrcnet_paper.results.verdict import FEWEST_SEEDS, NOT_MEASURED, Conditions, Verdict, Word, judge_comparison
+from lrcnet_paper.results.verdict import NOT_MEASURED, Conditions, judge_comparison, judge_count
 
 
 def _percent(mean: float, std: float) -> Estimate:
@@ -165,10 +165,9 @@ def _divergence_claim(task: str, model: str, longest: Mapping[str, Group]) -> Cl
     group = longest.get(model)
     measured, verdict = "–", NOT_MEASURED
     if group is not None:
-        under, count = conditions(group), len(group.runs)
+        count = len(group.runs)
         measured = f"{group.diverged} of {count} runs"
-        enough = count >= FEWEST_SEEDS and not under.smoke
-        word: Word = "agrees" if enough and group.diverged else "not measurable here"
-        verdict = Verdict(word, under.notes, (), f"{count} seed{'' if count == 1 else 's'}")
+        # One such run shows that they occur.
+        verdict = judge_count(group.diverged, count, seeds=count, under=conditions(group), enough=1, networks="runs")
     statement = f"{TITLES[task]}: {palette.model_label(model)} runs end in NaN."
     return Claim(statement, f"{diverged} of {total} runs", measured, verdict)

@@ -104,6 +104,13 @@ def _losses(groups: Mapping[float, Group | None]) -> dict[float, Estimate]:
     return {rate: estimate for rate, estimate in estimates.items() if estimate is not None}
 
 
+def _picked(trial: RateTrial) -> str:
+    """Mark the picked rate, with a note if a single seed picked it."""
+    if not trial.picked or trial.loss is None:
+        return ""
+    return "picked" if trial.loss.seeds != 1 else "picked by one seed"
+
+
 def rate_table(trials: Sequence[RateTrial]) -> Table:
     """Tabulate one row per variant, model and rate."""
     rows: list[tuple[Cell, ...]] = []
@@ -117,7 +124,7 @@ def rate_table(trials: Sequence[RateTrial]) -> Table:
                 palette.model_label(trial.model),
                 f"{trial.rate:g}",
                 trial.loss,
-                "picked" if trial.picked else "",
+                _picked(trial),
                 accuracy(trial.clean),
                 trial.accuracy,
                 None if group is None else len(group.runs),
