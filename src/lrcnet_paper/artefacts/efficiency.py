@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lrcnet.pages.content import Cell, Table
+from lrcnet.pages.content import Cell, Picture, Table
 from lrcnet_paper.artefacts import driving_runs as driving
 from lrcnet_paper.artefacts.artefact import Claim, Comparison, MeasuringArtefact, Rendered
 from lrcnet_paper.artefacts.driving_runs import EFFICIENCY, Model
+from lrcnet_paper.artefacts.efficiency_figure import EfficiencyDots, draw_efficiency
 from lrcnet_paper.artefacts.initial_values import EXPLANATION, OUR_DEFAULTS, has_our_defaults
 from lrcnet_paper.results.estimate import Estimate, mean_over_seeds
 from lrcnet_paper.results.groups import Group, group_runs
@@ -131,6 +132,7 @@ def render(runs: Sequence[FinishedRun]) -> Rendered:
     skipped = [] if groups else ["times, epochs and constants: no policy has been trained"]
     return Rendered(
         tables=[_table(groups)],
+        pictures=_pictures(groups),
         claims=_claims(groups),
         skipped=skipped,
         differences=(*driving.DIFFERENCES, driving.SHARED_HEAD),
@@ -202,8 +204,35 @@ def _table(groups: Mapping[str, Group]) -> Table:
         "with respect to features, states or both, nor its units; claims are about the features' part, since the "
         "state's part is mostly memory. The bounds hold over the box that contains these states. For one "
         "step of STC and LRC they come from the proof, for six unfoldings from our extension of it; LTC has none. "
-        "LRC-A E1 and LRC-S E1 are the LRCUs of the lane-keeping table.",
+        f"LRC-A E1 and LRC-S E1 are the LRCUs of the lane-keeping table.{_state_note(groups)}",
     )
+
+
+def _state_note(groups: Mapping[str, Group]) -> str:
+    """Say it if the state's part, which no claim is about, is larger for both LRCs than for all others; else ""."""
+    measured = {name: number.mean for name, group in groups.items() if (number := lipschitz(group, "state"))}
+    lrcs = [value for name, value in measured.items() if name in LRCS]
+    others = [value for name, value in measured.items() if name not in LRCS]
+    if not lrcs or not others or min(lrcs) <= max(others):
+        return ""
+    return (
+        f" With respect to the state, the constants of LRCs ({min(lrcs):,.0f} to {max(lrcs):,.0f}) are larger than "
+        f"those of the others ({min(others):,.0f} to {max(others):,.0f})."
+    )
+
+
+def _pictures(groups: Mapping[str, Group]) -> list[Picture]:
+    """Draw the best epochs and both parts of the Lipschitz constants; return no picture if none was measured."""
+    dots = {
+        name: EfficiencyDots(
+            {kind: CLAIMED[kind][name] for kind in ("best", "lipschitz")},
+            best_epoch(group),
+            lipschitz(group),
+            lipschitz(group, "state"),
+        )
+        for name, group in groups.items()
+    }
+    return [draw_efficiency(dots)] if any(one.features for one in dots.values()) else []
 
 
 def _initial_values(runs: Sequence[FinishedRun]) -> list[Table]:
