@@ -231,7 +231,7 @@ def _theorem_1(group: Group | None, form: str) -> Claim:
     reduction = 100 * fmean(1 - one["lrc"] / one["stc"] for one in measured.values())
     by = "less than 0.001" if reduction < 1e-3 else f"{reduction:.3g}"
     text = f"smaller in {certified} of {len(measured)} networks, by {by} % on average"
-    verdict = judge_count(certified, len(measured), seeds=len(measured), under=under)
+    verdict = judge_count(certified, len(measured), seeds=len(measured), under=under, proved=True)
     return Claim(statement, "smaller, proved", text, verdict)
 
 
@@ -253,7 +253,7 @@ def _bound_holds(groups: Mapping[str, Group]) -> Claim:
         f"below in {below} of {len(networks)} networks; the bound is {ratios[0]:.3g} to {ratios[-1]:.3g} times the loss"
     )
     seeds = max(len(group.finished) for group in groups.values())
-    verdict = judge_count(below, len(networks), seeds=seeds, under=_conditions(groups))
+    verdict = judge_count(below, len(networks), seeds=seeds, under=_conditions(groups), proved=True)
     return Claim(statement, "below, proved", text, verdict)
 
 

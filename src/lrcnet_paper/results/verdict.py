@@ -56,7 +56,7 @@ RULES: tuple[str, ...] = (
     "agrees if all measurable claims do, weaker if at least half of them do, and shows no difference otherwise.",
     "A statement about single networks, such as a certificate or a failure, agrees if it holds in all of them (or in "
     "as few as the paper says), over at least 2 seeds. It shows no difference if it holds in some of them; that it "
-    "holds in none counts as the opposite order.",
+    "holds in none counts as the opposite order. One exception to a theorem does, and on any data.",
     "A fact that needs no training, such as the range of a formula, agrees or contradicts by itself.",
 )
 """The rule in words, as reports print it."""
@@ -326,7 +326,14 @@ def _join_certainties(verdicts: Mapping[str, Verdict]) -> str:
 
 
 def judge_count(
-    holds: int, total: int, *, seeds: int, under: Conditions, enough: int | None = None, networks: str = "networks"
+    holds: int,
+    total: int,
+    *,
+    seeds: int,
+    under: Conditions,
+    enough: int | None = None,
+    proved: bool = False,
+    networks: str = "networks",
 ) -> Verdict:
     """Judge a statement about single networks by the number of those in which it holds.
 
@@ -335,6 +342,7 @@ def judge_count(
         seeds: number of seeds among them.
         under: the conditions of our runs.
         enough: number of networks in which it must hold; None for all of them.
+        proved: whether it is a theorem: it must hold on any data, and one exception is the opposite order.
         networks: the word for what is counted.
 
     >>> str(judge_count(3, 3, seeds=3, under=Conditions()))
@@ -348,9 +356,9 @@ def judge_count(
     certainty = f"{seeds} seeds; in {holds} of {total} {networks}"
     if holds >= (total if enough is None else enough):
         return Verdict("agrees", under.notes, under.warnings, certainty)
-    if holds:
+    if holds and not proved:
         return Verdict("no difference seen", under.notes, under.warnings, certainty)
-    word, missing = _judge_opposite(under, seeds)
+    word, missing = _judge_opposite(Conditions() if proved else under, seeds)
     return Verdict(word, (*under.notes, *missing), under.warnings, certainty)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import permutations
 
 import pytest
@@ -329,6 +330,13 @@ def test_a_statement_may_need_fewer_networks_than_all() -> None:
     assert judge_count(0, 3, seeds=3, under=Conditions(), enough=1).word == "contradicts"
     open_ = judge_count(0, 3, seeds=3, under=Conditions(other_data=True))
     assert str(open_) == "not measurable here (opposite order, but the data are not the paper's)"
+
+
+def test_one_exception_contradicts_a_theorem_on_any_data() -> None:
+    under = Conditions(other_data=True, shorter=True)
+    assert judge_count(5, 5, seeds=5, under=under, proved=True).word == "agrees"
+    assert judge_count(4, 5, seeds=5, under=under, proved=True).word == "contradicts"
+    assert judge_count(4, 5, seeds=5, under=replace(under, smoke=True), proved=True).word == "not measurable here"
 
 
 def test_facts_need_no_seeds() -> None:
