@@ -50,6 +50,13 @@ def test_a_rich_cell_shows_itself() -> None:
     assert "<Title>" not in html
 
 
+def test_numbers_near_a_thousand_are_written_as_those_above_it() -> None:
+    cells = (934.4, 999.4, 999.6, 1000.0, 1000.4, -999.7, 12345.6)
+    assert [tables.format_cell(cell) for cell in cells] == [
+        "934", "999", "1,000", "1,000", "1,000", "-1,000", "12,346",
+    ]  # fmt: skip
+
+
 def test_a_row_needs_a_cell_for_each_column() -> None:
     with pytest.raises(ValueError, match="each row of t must have 2 cells"):
         Table("t", "T", ("a", "b"), [("one",)])

@@ -13,14 +13,16 @@ from lrcnet.pages.content import Cell, RichCell, Table, minus_signs
 from lrcnet.terminal import paint
 
 DASH = "–"
+LARGE = 999.5
+"""From here on a number has no decimals and separated thousands: three digits would write 999.8 as 1e+03."""
 
 
 def format_cell(cell: Cell) -> str:
     """Return a cell as people read it.
 
     Example:
-        >>> format_cell(12345), format_cell(0.12345), format_cell(None)
-        ('12,345', '0.123', '–')
+        >>> format_cell(12345), format_cell(999.8), format_cell(0.12345), format_cell(None)
+        ('12,345', '1,000', '0.123', '–')
     """
     if cell is None or (isinstance(cell, float) and math.isnan(cell)):
         return DASH
@@ -30,7 +32,7 @@ def format_cell(cell: Cell) -> str:
         return str(cell)
     if isinstance(cell, int):
         return f"{cell:,}"
-    return f"{cell:,.0f}" if abs(cell) >= 1000 else f"{cell:.3g}"
+    return f"{cell:,.0f}" if abs(cell) >= LARGE else f"{cell:.3g}"
 
 
 def to_text(table: Table, width: int | None = None) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from lrcnet.pages.content import RichCell
+from lrcnet.pages.tables import LARGE
 
 
 @dataclass(frozen=True)
@@ -23,8 +24,8 @@ class Estimate(RichCell):
         trials: number of trials of each seed, if the values are shares of them, such as drives that crash; else None.
 
     Example:
-        >>> str(Estimate(0.019, 0.005, seeds=3))
-        '0.0190 ± 0.0050'
+        >>> str(Estimate(0.019, 0.005, seeds=3)), str(Estimate(81920.04, 7909.3, seeds=3, digits=1))
+        ('0.0190 ± 0.0050', '81,920 ± 7,909')
     """
 
     mean: float
@@ -40,8 +41,10 @@ class Estimate(RichCell):
 
     def __str__(self) -> str:
         digits = _digits(self.std if self.std else self.mean) if self.digits is None else self.digits
-        mean = f"{self.mean:.{digits}f}"
-        return mean if self.std is None else f"{mean} ± {self.std:.{digits}f}"
+        # Large numbers are written as those of plain cells are.
+        digits = 0 if max(abs(self.mean), self.std or 0.0) >= LARGE else digits
+        mean = f"{self.mean:,.{digits}f}"
+        return mean if self.std is None else f"{mean} ± {self.std:,.{digits}f}"
 
     @property
     def counting_variance(self) -> float:
