@@ -130,7 +130,7 @@ def test_the_page_is_small_and_its_text_is_text(html, page):
     assert page.stat().st_size < 1_500_000
     assert html.count("<text") > 300
     titles = re.findall(r"<text[^>]*>([^<]+)</text>", html)
-    assert any("LRC-S is closer to the truth" in title for title in titles)
+    assert any("orbits of LRC-S and the Neural ODE" in title for title in titles)
 
 
 def test_shortening_a_picture_leaves_the_numbers_that_people_read_alone(tmp_path):

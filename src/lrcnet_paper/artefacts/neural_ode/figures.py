@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from lrcnet.pages import palette
 from lrcnet.pages.content import Picture
 from lrcnet_paper.artefacts import curves
+from lrcnet_paper.artefacts.neural_ode.errors import JUDGED, METRIC, judged_mark, mean_error
 from lrcnet_paper.artefacts.neural_ode.rows import ADAPTIVE, CLAIMED, LRC_A, LRC_S, Row
+from lrcnet_paper.artefacts.sentences import join_words
 from lrcnet_paper.results.groups import Group
 from lrcnet_paper.tasks.neural_ode import SYSTEMS, trajectory
 
@@ -19,26 +21,20 @@ if TYPE_CHECKING:
     from lrcnet_paper.results.finished_run import FinishedRun
 
 Groups = Mapping[tuple[str, Row], Group]
-RollOuts = Mapping[tuple[str, Row], "FinishedRun | None"]
+RollOuts = Mapping[tuple[str, Row], "FinishedRun"]
 DRAWN = (LRC_S, ADAPTIVE)
-METRIC = "mean_absolute_error"
 
 
 def draw_pictures(groups: Groups) -> tuple[list[Picture], list[str]]:
     """Draw phase portraits, trajectories and learning curves, and list the pictures that could not be drawn."""
     pictures: list[Picture] = []
     skipped: list[str] = []
-    # Take the first seed; older files have thinned trajectories, so a whole one comes before them.
-    roll_outs = {key: max(group.runs, key=_points) if group.runs else None for key, group in groups.items()}
-    roll_outs = {key: run if run is not None and _points(run) else None for key, run in roll_outs.items()}
-    if any(roll_outs.values()):
-        seeds = sorted({run.result.seed for run in roll_outs.values() if run is not None})
-        lengths = sorted({run.result.epochs for run in roll_outs.values() if run is not None})
-        provenance = (
-            f"seed {', '.join(map(str, seeds))}, after {', '.join(map(str, lengths))} iterations, each model by its "
-            "own solver"
-        )
-        finding = _finding(roll_outs)
+    roll_outs = example_roll_outs(groups)
+    if roll_outs:
+        seed = next(run.result.seed for run in roll_outs.values())
+        lengths = join_words(sorted({run.result.epochs for run in roll_outs.values()}))
+        provenance = f"seed {seed}, after {lengths} iterations, each model by its own solver"
+        example = f"Seed {seed} as an example, after {lengths} iterations"
         pictures += [
             Picture(
                 "phase-portraits",
@@ -46,13 +42,13 @@ def draw_pictures(groups: Groups) -> tuple[list[Picture], list[str]]:
                 "Legends give the solver and the mean absolute error; the paper's errors are means over seeds.",
                 "Six panels of y over x. In each, the true orbit as a wide pale line, and on it the orbits of LRC-S "
                 "and of the Neural ODE.",
-                draw_phase_portraits(roll_outs, finding),
+                draw_phase_portraits(roll_outs, f"{example}: orbits of LRC-S and the Neural ODE"),
             ),
             Picture(
                 "trajectories",
                 f"The same roll-outs over time ({provenance}): x above, y below.",
                 "Twelve panels of x and y over time, two for each system: truth, LRC-S and Neural ODE.",
-                draw_trajectories(roll_outs, finding),
+                draw_trajectories(roll_outs, f"{example}: LRC-S and the Neural ODE over time"),
             ),
         ]
     else:
@@ -72,21 +68,19 @@ def draw_pictures(groups: Groups) -> tuple[list[Picture], list[str]]:
     return pictures, skipped
 
 
-def _points(run: FinishedRun) -> int:
-    return len(run.prediction.get("times", ()))
+def example_roll_outs(groups: Groups) -> dict[tuple[str, Row], FinishedRun]:
+    """Return the roll-outs of one seed, the smallest one that both drawn models have on most systems."""
+    by_seed: dict[int, dict[tuple[str, Row], FinishedRun]] = {}
+    for key, group in groups.items():
+        for run in group.runs if key[1] in DRAWN else ():
+            if "states" in run.prediction:
+                by_seed.setdefault(run.result.seed, {})[key] = run
 
+    def rank(seed: int) -> tuple[int, int, int]:
+        drawn = by_seed[seed]
+        return sum(all((name, row) in drawn for row in DRAWN) for name in SYSTEMS), len(drawn), -seed
 
-def _finding(roll_outs: RollOuts) -> str:
-    """Count the systems on which the drawn LRC-S is closer to the truth than the Neural ODE."""
-    pairs = [(roll_outs.get((name, LRC_S)), roll_outs.get((name, ADAPTIVE))) for name in SYSTEMS]
-    errors = [(_error(a), _error(b)) for a, b in pairs if a is not None and b is not None]
-    seeds = sorted({run.result.seed for pair in pairs for run in pair if run is not None})
-    ahead = sum(a < b for a, b in errors)
-    claimed = sum(row["lrc"].mean < row["neural-ode"].mean for row in CLAIMED["test loss"].values())
-    return (
-        f"Seed {', '.join(map(str, seeds))}: LRC-S is closer to the truth than the Neural ODE on {ahead} of "
-        f"{len(errors)} systems (paper, over seeds: {claimed} of {len(CLAIMED['test loss'])})"
-    )
+    return by_seed[max(by_seed, key=rank)] if by_seed else {}
 
 
 def _error(run: FinishedRun) -> float:
@@ -192,11 +186,18 @@ def draw_curves(groups: Groups) -> Figure:
 
 
 def _curves_finding(groups: Groups) -> str:
-    """Count the systems on which LRC-S ends below the paper's error."""
-    ends = {name: groups[name, LRC_S].metric(METRIC) for name in SYSTEMS if (name, LRC_S) in groups}
-    known = {name: end.mean for name, end in ends.items() if end is not None}
-    below = sum(mean <= CLAIMED["test loss"][name]["lrc"].mean for name, mean in known.items())
-    return f"LRC-S ends at or below the paper's error on {below} of {len(known)} systems"
+    """Count the systems on which LRC-S is below the paper's error after the iterations at which claims are judged."""
+    of_lrc = {name: groups[name, LRC_S] for name in SYSTEMS if (name, LRC_S) in groups}
+    errors = {name: error.mean for name, group in of_lrc.items() if (error := mean_error(group)) is not None}
+    if not errors:
+        return "Test error over the iterations"
+    marks = sorted({judged_mark(of_lrc[name]) or of_lrc[name].epochs for name in errors})
+    judged = ", when claims are judged," if marks == [JUDGED] else ""
+    below = sum(mean <= CLAIMED["test loss"][name]["lrc"].mean for name, mean in errors.items())
+    return (
+        f"After {join_words(marks)} iterations{judged} the mean error of LRC-S is at or below the paper's on {below} "
+        f"of {len(errors)} systems"
+    )
 
 
 def _layout(room: float = 0.09) -> Any:
