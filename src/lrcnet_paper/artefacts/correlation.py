@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from lrcnet_paper.training.trained_network import TrainedNetwork
 
 TITLE = "Correlation of neural activity with the road"
-SAYS = "Neurons of LRCU-S follow the road more closely than those of the other units."
+SAYS = "Neurons of LRCUs follow the road more closely than those of gated units."
 
 
 def _r(mean: float, std: float) -> Estimate:
@@ -158,7 +158,8 @@ def render(runs: Sequence[FinishedRun]) -> Rendered:
         claims=_claims(groups),
         skipped=[] if groups else ["correlations: no model has been trained on a shared head"],
         differences=(*driving.DIFFERENCES, driving.SHARED_HEAD, OPEN_LOOP),
-        sensitivities=[_closed_loop_table(closed)] if closed else [],
+        # A stretch that all policies drove says nothing about one policy alone.
+        sensitivities=[_closed_loop_table(closed)] if len(closed) > 1 else [],
     )
 
 
@@ -286,10 +287,10 @@ def _arrivals(group: Group) -> str:
 
 
 def _claims(groups: Mapping[str, Group]) -> list[Claim]:
-    def compare(season: str, other: str) -> Comparison:
-        ours = _mean_over_runs(groups.get("lrcu-s"), season), _mean_over_runs(groups.get(other), season)
-        paper = CLAIMED[season]["lrcu-s"], CLAIMED[season][other]
-        compared = [groups[m] for m in ("lrcu-s", other) if m in groups]
+    def compare(season: str, model: str, other: str) -> Comparison:
+        ours = _mean_over_runs(groups.get(model), season), _mean_over_runs(groups.get(other), season)
+        paper = CLAIMED[season][model], CLAIMED[season][other]
+        compared = [groups[m] for m in (model, other) if m in groups]
         return Comparison(
             f"{paper[0]} against {paper[1]}",
             f"{ours[0] or '–'} against {ours[1] or '–'}",
@@ -298,10 +299,12 @@ def _claims(groups: Mapping[str, Group]) -> list[Claim]:
 
     return [
         Claim.against_all(
-            f"{season.capitalize()}: neurons of LRCU-S correlate with the road more than those of LSTM, GRU and MGU.",
-            {palette.model_label(other): compare(season, other) for other in GATED},
+            f"{season.capitalize()}: neurons of {palette.model_label(model)} correlate with the road more than those "
+            "of LSTM, GRU and MGU.",
+            {palette.model_label(other): compare(season, model, other) for other in GATED},
         )
         for season in SEASONS
+        for model in ("lrcu-a", "lrcu-s")
     ]
 
 

@@ -6,11 +6,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from lrcnet.pages import palette
+from lrcnet_paper import tasks
 from lrcnet_paper.models.policy import IN_BFLOAT16
 from lrcnet_paper.results.estimate import Estimate
 from lrcnet_paper.results.finished_run import FinishedRun
 from lrcnet_paper.results.groups import Group, group_runs
 from lrcnet_paper.results.verdict import FEWEST_SEEDS, Conditions
+from lrcnet_paper.tasks.driving import LENGTH
 from lrcnet_paper.training.change import Change
 from lrcnet_paper.training.result import Result
 from lrcnet_paper.training.spec import Option, RunSpec
@@ -228,11 +230,53 @@ def describe(groups: Mapping[Any, Group]) -> str:
 
 DIFFERENCES = (
     "The paper's recordings of human drivers are not public: an expert drives in a synthetic world, summer and winter.",
-    "The form of the paper's weighted loss is not given; ours weights each step by the expert's curvature.",
     "Losses are on another scale than the paper's (mean squared error of curvature in units of 1/100 m), so that "
     "models are compared by ratios.",
+    f"Gradients are clipped to a norm of {CLIP:g}, which the paper does not mention.",
 )
+"""The differences of all networks that are trained on the features of a shared head."""
 SHARED_HEAD = (
     "The convolutional head is trained once per seed with a linear read-out of single frames, then fixed; all models "
     "learn from its features, standardised over the training frames."
 )
+LOSSES = (
+    "Both losses are mean squared errors of curvature in units of 1/100 m, another scale than the paper's, so that "
+    "models are compared by ratios. The paper does not give the weights of its weighted loss; ours are the expert's "
+    "curvature."
+)
+
+
+def end_to_end_differences(groups: Mapping[Any, Group]) -> tuple[str, ...]:
+    """List the differences of policies that are trained end to end, with the numbers of their own runs.
+
+    No sentence is one of `DIFFERENCES`: a page states each sentence once and then refers to its section, and the other
+    differences of a shared head's section are none of these policies'.
+    """
+    world = (
+        "The paper's recordings of human drivers are not public: the policies learn from an expert in a synthetic "
+        "world, summer and winter, and are tested in it."
+    )
+    group = next(iter(groups.values()), None)
+    return (world,) if group is None else (world, *_training_differences(group))
+
+
+def _training_differences(group: Group) -> list[str]:
+    spec, recipe = group.spec, tasks.find(TASK, group.variant).recipe
+    batch, piece = spec.batch_size or recipe.batch_size, spec.piece or LENGTH
+    differences = []
+    if (group.epochs, batch, piece) != (recipe.epochs, recipe.batch_size, LENGTH):
+        updates = group.runs[0].result.updates
+        length = f"{group.epochs} epochs" if updates is None else f"{updates:,} updates in {group.epochs} epochs"
+        differences.append(
+            f"The policies are trained for {length}, with batches of {batch} sequences of {piece} frames; the paper "
+            f"trains for {recipe.epochs} epochs, with batches of {recipe.batch_size} sequences of {LENGTH} frames."
+        )
+    if spec.rate != recipe.learning_rate:
+        differences.append(f"The learning rate decays from {spec.rate:g}, the paper's from {recipe.learning_rate:g}.")
+    if spec.options == IN_BFLOAT16:
+        differences.append("The convolutional head is computed in bfloat16; the rest of a policy is not.")
+    if spec.clip is not None:
+        differences.append(
+            f"The gradients of a policy are clipped to a norm of {spec.clip:g}; the paper mentions no limit."
+        )
+    return differences

@@ -56,7 +56,7 @@ def render(runs: Sequence[FinishedRun]) -> Rendered:
         pictures=[_picture(groups)] if groups else [],
         claims=[_claim(groups, model) for model in ("lrcu-a", "lrcu-s")],
         skipped=[] if groups else ["lane-keeping losses: no policy has been trained"],
-        differences=driving.DIFFERENCES,
+        differences=(*driving.end_to_end_differences(groups), driving.LOSSES),
     )
 
 

@@ -58,7 +58,7 @@ def measured_activity(driven):
 
 def region_shares(level, season):
     """Build shares of attention: the higher the level, the more on the horizon; in winter more on the roadside."""
-    roadside = 0.4 * (1 - level) + (0.1 if season == "winter" else 0.0)
+    roadside = 0.2 * (1 - level) + (0.1 if season == "winter" else 0.0)
     return {"sky": 0.1, "horizon": 0.5 * level, "road": 0.9 - 0.5 * level - roadside, "roadside": roadside}
 
 

@@ -15,6 +15,7 @@ from lrcnet_paper.artefacts.artefact import Claim, MeasuringArtefact, Rendered
 from lrcnet_paper.artefacts.driving_runs import POLICIES
 from lrcnet_paper.artefacts.neuron_drives import drive_run
 from lrcnet_paper.artefacts.policy_measurements import GATED, SEASONS, judge_against_gated, measured_groups
+from lrcnet_paper.artefacts.sentences import join_words
 from lrcnet_paper.results.estimate import Estimate, mean_over_seeds
 from lrcnet_paper.results.provenance import format_provenances
 from lrcnet_paper.results.verdict import NOT_MEASURED, judge_count
@@ -104,7 +105,7 @@ def render(runs: Sequence[FinishedRun]) -> Rendered:
         pictures=[_picture(groups, season) for season in SEASONS] if groups else [],
         claims=_claims(groups),
         skipped=[] if groups else ["neural activity: no lane-keeping policy has been driven"],
-        differences=driving.DIFFERENCES,
+        differences=driving.end_to_end_differences(groups),
     )
 
 
@@ -228,20 +229,19 @@ def _picture(groups: Mapping[str, Group], season: str) -> Picture:
         "draws, the lower rows the most road-like cells. A cell rests at its median on straight road.",
         "A grid of maps, models across and cells down: the driven road as a line, coloured by the neuron's activity "
         "below and above rest; a cross where the car crashed, and the road beyond it as a broken line.",
-        draw_roads({model: (drive, sources[model]) for model, drive in drives.items()}, _finding(drives)),
+        draw_roads({model: (drive, sources[model]) for model, drive in drives.items()}, _finding(groups, season)),
         details=f"Weights: {format_provenances(sources.values())}.",
     )
 
 
-def _finding(drives: Mapping[str, Any]) -> str:
-    if note := driving.incomplete(drives):
-        return note
-    crashed = [palette.model_label(model) for model, drive in drives.items() if not drive["arrived"]]
-    clear = {model: max(abs(c["r"]) for c in drive["cells"].values()) for model, drive in drives.items()}
-    best = max(clear, key=lambda model: clear[model])
-    ends = f"{len(crashed)} of {len(drives)} drives do not arrive" if crashed else "All policies arrive"
-    return f"{ends}; the cell that follows the road most closely is one of {palette.model_label(best)}'s " + (
-        f"(|r| = {clear[best]:.2f})"
+def _finding(groups: Mapping[str, Group], season: str) -> str:
+    """Say how many of the drawn drives arrive, and how many of all seeds over the same road."""
+    number = common_road(groups, season).number
+    arrived = [[run.analyses[NAME][season][number]["arrived"] for run in group.runs] for group in groups.values()]
+    seeds = join_words(sorted({group.runs[0].result.seed for group in groups.values()}))
+    return (
+        f"Seed {seeds} as an example: {sum(one[0] for one in arrived)} of {len(arrived)} drives in {season} arrive; "
+        f"over all seeds {sum(map(sum, arrived))} of {sum(map(len, arrived))} do"
     )
 
 

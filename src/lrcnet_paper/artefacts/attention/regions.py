@@ -71,9 +71,27 @@ def region_tables(groups: Mapping[str, Group], name: str) -> list[Table]:
             rows,
             "Mean over frames, ± over seeds, without noise; the shares of a season add up to 1. The world knows the "
             f"region of each pixel. The horizon is the band of {HORIZON_ROWS} rows above and below it, where the "
-            "ground is more than 40 m away; the road lies between the edges of the asphalt, the roadside beside them.",
+            "ground is more than 40 m away; the road lies between the edges of the asphalt, the roadside beside them. "
+            f"{_describe_road(measured, name)}",
         )
     ]
+
+
+def _describe_road(groups: Mapping[str, Group], name: str) -> str:
+    """Set the paper's words on all models but the LSTM beside their smallest and largest share on the road."""
+    shares = {m: e.mean for m in groups if m != "lstm" and (e := share(groups, name, m, "summer", "road")) is not None}
+    if not shares:
+        return ""
+    least, most = min(shares, key=lambda m: shares[m]), max(shares, key=lambda m: shares[m])
+    return (
+        "The paper says that in summer all models but the LSTM have most of their attention on the road; here "
+        f"{sum(value > 0.5 for value in shares.values())} of {len(shares)} such models have more than half of it there "
+        f"({_percent(least, shares)} to {_percent(most, shares)})."
+    )
+
+
+def _percent(model: str, shares: Mapping[str, float]) -> str:
+    return f"{palette.model_label(model)} {100 * shares[model]:.0f} %"
 
 
 def _measured(groups: Mapping[str, Group], name: str) -> dict[str, Group]:
@@ -81,7 +99,7 @@ def _measured(groups: Mapping[str, Group], name: str) -> dict[str, Group]:
 
 
 def region_claims(groups: Mapping[str, Group], name: str) -> list[Claim]:
-    """Judge the paper's words on the attention: horizon and roadside in summer, roadside in winter, and the shift."""
+    """Judge the paper's words: horizon, roadside and road in summer, roadside in winter, and the shift."""
     measured = _measured(groups, name)
 
     def against_gated(model: str, season: str, region: str, *, more: bool, statement: str, words: str) -> Claim:
@@ -116,16 +134,14 @@ def region_claims(groups: Mapping[str, Group], name: str) -> list[Claim]:
         )
         for model in LRCUS
     ]
-    return [*claims, _lstm_claim(measured, name), _shift_claim(measured, name)]
+    return [*claims, _lstm_claim(measured, name), _road_claim(measured, name), _shift_claim(measured, name)]
 
 
 def _lstm_claim(groups: Mapping[str, Group], name: str) -> Claim:
     """Judge whether the LSTM attends more to regions beside the road in summer than the LRCUs do on average."""
     lstm = share(groups, name, "lstm", "summer", "roadside")
     others = [groups[m] for m in LRCUS if m in groups]
-    by_seed = [_by_seed(group, name, "summer", "roadside") for group in others] if len(others) == len(LRCUS) else []
-    common = set.intersection(*(set(values) for values in by_seed)) if by_seed else set()
-    mean = mean_over_seeds({seed: fmean(values[seed] for values in by_seed) for seed in common}, digits=3)
+    mean = _mean_over_models(others, name, "summer", "roadside") if len(others) == len(LRCUS) else None
     compared = [*others, *([groups["lstm"]] if "lstm" in groups else [])]
     return Claim(
         "Summer: the LSTM attends to the roadside more than the LRCUs do.",
@@ -135,15 +151,32 @@ def _lstm_claim(groups: Mapping[str, Group], name: str) -> Claim:
     )
 
 
+def _mean_over_models(groups: Sequence[Group], name: str, season: str, region: str) -> Estimate | None:
+    """Return the mean share of several models over the seeds that all of them have."""
+    by_seed = [_by_seed(group, name, season, region) for group in groups]
+    common = set.intersection(*(set(values) for values in by_seed)) if by_seed else set()
+    return mean_over_seeds({seed: fmean(values[seed] for values in by_seed) for seed in common}, digits=3)
+
+
+def _road_claim(groups: Mapping[str, Group], name: str) -> Claim:
+    """Judge whether the models other than the LSTM have more attention on the road in summer than elsewhere."""
+    models = ("gru", "mgu", *LRCUS)
+    compared = [groups[m] for m in models if m in groups]
+    road = _mean_over_models(compared, name, "summer", "road") if len(compared) == len(models) else None
+    elsewhere = None if road is None else mean_over_seeds({seed: 1 - on for seed, on in road.by_seed}, digits=3)
+    return Claim(
+        "Summer: GRU, MGU and the LRCUs, taken together, have more than half of their attention on the road.",
+        "“most of the attention on the road”",
+        "–" if road is None else f"{road} on the road against {elsewhere} elsewhere",
+        judge_order((road, elsewhere), driving.conditions(*compared)),
+    )
+
+
 def _shift_claim(groups: Mapping[str, Group], name: str) -> Claim:
     """Judge whether the attention of all models together shifts to the roadside in winter."""
-
-    def over_models(season: str) -> Estimate | None:
-        by_seed = [_by_seed(group, name, season, "roadside") for group in groups.values()]
-        common = set.intersection(*(set(values) for values in by_seed)) if by_seed else set()
-        return mean_over_seeds({seed: fmean(values[seed] for values in by_seed) for seed in common}, digits=3)
-
-    winter, summer = over_models("winter"), over_models("summer")
+    winter, summer = (
+        _mean_over_models(list(groups.values()), name, season, "roadside") for season in ("winter", "summer")
+    )
     return Claim(
         "Attention shifts to the roadside in winter, over all models.",
         "“from the road to the side of the road”",

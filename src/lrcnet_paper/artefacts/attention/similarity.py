@@ -8,14 +8,12 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from lrcnet.pages import palette
-from lrcnet.pages.content import Cell, Picture, Table, minus_signs
+from lrcnet.pages.content import Cell, Picture, Table
 from lrcnet_paper.artefacts import driving_runs as driving
 from lrcnet_paper.artefacts import lane_keeping
 from lrcnet_paper.artefacts.artefact import Claim, MeasuringArtefact, Rendered
-from lrcnet_paper.artefacts.attention.figures import draw_boxes, draw_grid, pack_map, unpack_map
+from lrcnet_paper.artefacts.attention.figures import draw_boxes, draw_grid, pack_map
 from lrcnet_paper.artefacts.attention.regions import measure_shares, region_claims, region_pictures, region_tables
 from lrcnet_paper.artefacts.driving_runs import POLICIES, Model
 from lrcnet_paper.artefacts.policy_measurements import (
@@ -27,6 +25,7 @@ from lrcnet_paper.artefacts.policy_measurements import (
     judge_against_gated,
     measured_groups,
 )
+from lrcnet_paper.artefacts.sentences import join_words
 from lrcnet_paper.driving.closed_loop import READINGS, NoiseReading
 from lrcnet_paper.results.estimate import Estimate, mean_over_seeds
 from lrcnet_paper.results.provenance import format_provenances, provenance_of
@@ -134,7 +133,7 @@ def render(runs: Sequence[FinishedRun]) -> Rendered:
         pictures=[*_pictures(groups), *region_pictures(groups, NAME)],
         claims=[*_claims(groups), *region_claims(groups, NAME)],
         skipped=[] if groups else ["attention: no lane-keeping policy has been measured"],
-        differences=(*driving.DIFFERENCES, READING_NOTE),
+        differences=(*driving.end_to_end_differences(groups), READING_NOTE),
         sensitivities=[_table(groups, reading) for reading in READINGS if reading != PRIMARY_READING] if groups else [],
     )
 
@@ -250,26 +249,19 @@ def _grid(season: str, measurements: Mapping[str, Any]) -> Picture:
         draw_grid(
             example_frames(season).numpy(),
             {model: (m["maps"][season], m["source"]) for model, m in measurements.items()},
-            _grid_finding(season, {model: m["maps"][season] for model, m in measurements.items()}),
+            _grid_finding(season, measurements),
         ),
         details=f"Weights: {format_provenances(m['source'] for m in measurements.values())}.",
     )
 
 
-def _grid_finding(season: str, maps: Mapping[str, Mapping[str, str]]) -> str:
-    """Name the policies whose attention to this frame correlates most and least with that under the strongest noise."""
-    if note := driving.incomplete(maps):
-        return note
-    noisiest = f"{max(VARIANCES):g}"
-    kept = {
-        model: float(np.corrcoef(unpack_map(packed["0"]).ravel(), unpack_map(packed[noisiest]).ravel())[0, 1])
-        for model, packed in maps.items()
-    }
-    first, last = max(kept, key=lambda m: kept[m]), min(kept, key=lambda m: kept[m])
-    return minus_signs(
-        f"One frame in {season}, first seed: noise of variance {noisiest} changes the attention of "
-        f"{palette.model_label(first)} least (r = {kept[first]:.2f}), of {palette.model_label(last)} most "
-        f"(r = {kept[last]:.2f})"
+def _grid_finding(season: str, measurements: Mapping[str, Any]) -> str:
+    """Say what is drawn: one frame and one seed of each policy give no verdict."""
+    seeds = join_words(sorted({one["source"]["seed"] for one in measurements.values()}))
+    variances = join_words([f"{variance:g}" for variance in VARIANCES])
+    return (
+        f"Seed {seeds} as an example: attention to one frame in {season}, without noise and with noise of variance "
+        f"{variances}"
     )
 
 
