@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lrcnet.pages import palette
@@ -38,6 +39,8 @@ POLICY = Model("lrcu-s")
 CROP, EXPERT = "#fdfdfd", "#ffe14d"
 # The policy sees this many frames up to the moment that is shown, as in training.
 FRAMES_SEEN = 32
+# Metres over which a path is drawn.
+PATH = 25
 
 
 class Scene(NamedTuple):
@@ -156,7 +159,7 @@ def _scenes(run: FinishedRun | None) -> Picture:
         legend.set_frame_on(True)
         for text in legend.get_texts():
             text.set_color(CROP)
-        write_finding(figure, _scenes_finding(measurement))
+        write_finding(figure, _scenes_finding(run))
     provenance = (
         "no policy has been trained, so only the expert's path is drawn"
         if measurement is None or run is None
@@ -166,7 +169,7 @@ def _scenes(run: FinishedRun | None) -> Picture:
     return Picture(
         "scenes",
         "The project's own world, summer and winter. The lines are the paths of constant curvature that the expert and "
-        "the policy steer at that moment, over 25 m.",
+        f"the policy steer at that moment, over {PATH} m.",
         "Six pictures of a road from a car's camera, three in summer and three in winter, with a white crop frame and "
         "two paths drawn onto the road.",
         figure,
@@ -188,12 +191,21 @@ def _wide_frame(world: World) -> Any:
     return Camera(world.road, world.appearance, _wide_lens()).frames(world.state)[0].numpy()
 
 
-def _scenes_finding(measurement: Mapping[str, Any] | None) -> str:
-    if measurement is None:
+def _scenes_finding(run: FinishedRun | None) -> str:
+    """Say how far the drawn paths of the policy end beside those of the expert."""
+    if run is None:
         return f"The expert's path in {len(SCENES)} scenes; no policy has been trained yet"
-    pairs = list(zip(measurement["predicted"], measurement["driver"], strict=True))
-    error = sum(abs(a - b) for a, b in pairs) / sum(abs(b) for _, b in pairs)
-    return f"In {len(pairs)} scenes the policy's curvature differs from the expert's by {100 * error:.0f} % on average"
+    pairs = zip(run.analyses[NAME]["predicted"], run.analyses[NAME]["driver"], strict=True)
+    apart = [abs(_offset(predicted - expert, PATH)) for predicted, expert in pairs]
+    return (
+        f"{driving.label(POLICY)}, seed {run.result.seed}, as an example: after {PATH} m its paths lie "
+        f"{fmean(apart):.1f} m beside the expert's on average, at most {max(apart):.1f} m"
+    )
+
+
+def _offset(curvature: float, metres: float) -> float:
+    """Return how far a path of constant curvature is beside a straight one after some metres."""
+    return curvature * metres**2 / 2
 
 
 def _outline(top: int, left: int, height: int, width: int) -> tuple[list[float], list[float]]:
@@ -207,9 +219,9 @@ def _path(curvature: float, lens: Any) -> tuple[list[float], list[float]]:
     from lrcnet_paper.driving.camera import CAMERA_AHEAD, CAMERA_HEIGHT, FOCAL
 
     columns, rows = [], []
-    for metre in range(5, 26):
+    for metre in range(5, PATH + 1):
         ahead = metre - CAMERA_AHEAD
-        side = curvature * metre**2 / 2
+        side = _offset(curvature, metre)
         columns.append((lens.width - 1) / 2 - FOCAL * side / ahead)
         rows.append(lens.horizon + FOCAL * CAMERA_HEIGHT / ahead - 0.5)
     return columns, rows

@@ -1,7 +1,8 @@
-"""Tables: parameter counts and hyper-parameters of the appendix, the values in the code beside the paper's."""
+"""Tables: parameter counts and hyper-parameters of the appendix, the code's and the runs' beside the paper's."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -79,7 +80,7 @@ _SAME = {True: "yes", False: "no", None: None}
 
 
 def runs(budget: str, seeds: int | None = None) -> list[RunSpec]:
-    """Plan no run: the values are read from the code."""
+    """Plan no run: the values are read from the code and from the runs of other artefacts."""
     check_budget(budget)
     return []
 
@@ -115,11 +116,11 @@ def units(task: str, model: str) -> Cell:
     return policy.UNITS[model] if task == "lane-keeping" else RECURRENT[model].units
 
 
-def hyper_parameters(task: str) -> dict[str, Cell]:
-    """Return the values of the code under the paper's names."""
+def hyper_parameters(task: str, variant: str | None = None) -> dict[str, Cell]:
+    """Return the values of the protocol in the code under the paper's names; None stands for the default variant."""
     from lrcnet_paper import tasks
 
-    definition = tasks.find(TASK_NAMES.get(task, task))
+    definition = tasks.find(TASK_NAMES.get(task, task), variant)
     recipe = definition.recipe
     length: dict[str, Cell] = {"iterations": recipe.iterations} if recipe.epochs is None else {"epochs": recipe.epochs}
     return {
@@ -134,6 +135,25 @@ def hyper_parameters(task: str) -> dict[str, Cell]:
         "eps": recipe.eps,
         "weights reported": {"last": "last epoch", "best-validation": "best validation epoch"}[recipe.reported],
     }
+
+
+def trained_values(runs: Sequence[FinishedRun], task: str) -> dict[str, Counter[str]]:
+    """Count the finished runs of a task by the value that each hyper-parameter had in them."""
+    counts: dict[str, Counter[str]] = {}
+    for run in runs:
+        result, spec = run.result, run.result.spec
+        if result.task != TASK_NAMES.get(task, task) or result.status != "finished":
+            continue
+        values = hyper_parameters(task, result.variant) | {
+            "learning rate": result.rate,
+            "schedule": spec.schedule,
+            f"{result.unit}s": result.epochs,
+            **({"batch size": spec.batch_size} if spec.batch_size else {}),
+            **({"sequence length": spec.piece} if spec.piece else {}),
+        }
+        for name, value in values.items():
+            counts.setdefault(name, Counter())[str(_format_value(value))] += 1
+    return counts
 
 
 def conv_head() -> list[tuple[str, str]]:
@@ -160,9 +180,13 @@ def conv_head() -> list[tuple[str, str]]:
 
 
 def render(runs: Sequence[FinishedRun]) -> Rendered:
-    """Set every table of the appendix's set-up beside the values in the code."""
+    """Set every table of the appendix's set-up beside the values in the code and in the runs."""
     return Rendered(
-        tables=[_parameter_table(), *map(_hyper_parameter_table, CLAIMED["hyper-parameters"]), _conv_head_table()]
+        tables=[
+            _parameter_table(),
+            *(_hyper_parameter_table(task, runs) for task in CLAIMED["hyper-parameters"]),
+            _conv_head_table(),
+        ]
     )
 
 
@@ -203,20 +227,44 @@ def _count_cells(task: str, model: str, thousands: int) -> tuple[Cell, ...]:
     return f"{thousands}k", count, f"{100 * (count / (1000 * thousands) - 1):+.0f} %", in_embedding or None
 
 
-def _hyper_parameter_table(task: str) -> Table:
-    claimed, ours = CLAIMED["hyper-parameters"][task], hyper_parameters(task)
+def _hyper_parameter_table(task: str, runs: Sequence[FinishedRun]) -> Table:
+    claimed, protocol = CLAIMED["hyper-parameters"][task], hyper_parameters(task)
+    trained = trained_values(runs, task)
     rows = [
         (
             name,
             _format_value(claimed.get(name)),
-            _format_value(ours.get(name)),
-            _SAME[_agrees(claimed.get(name), ours.get(name))],
+            _format_value(protocol.get(name)),
+            _SAME[_agrees(claimed.get(name), protocol.get(name))],
+            _describe_trained(trained.get(name, Counter())),
         )
-        for name in [*claimed, *(n for n in ours if n not in claimed)]
+        for name in [*claimed, *(n for n in protocol if n not in claimed)]
     ]
     return Table(
-        f"hyper-parameters-{task}", f"Hyper-parameters: {TITLES[task]}", ("variable", "paper", "ours", "same"), rows
+        f"hyper-parameters-{task}",
+        f"Hyper-parameters: {TITLES[task]}",
+        ("variable", "paper", "our protocol", "protocol as in the paper", "trained"),
+        rows,
+        f"{TRAINED}{_describe_policies(runs) if task == 'lane-keeping' else ''}",
     )
+
+
+TRAINED = "Trained: the values of the finished runs, sensitivities included, with the number of runs where they differ."
+
+
+def _describe_policies(runs: Sequence[FinishedRun]) -> str:
+    """Describe the training of the policies from camera frames, which is shorter than that on a shared head."""
+    from lrcnet_paper.artefacts import driving_runs
+
+    groups = driving_runs.find_groups(runs, driving_runs.POLICIES)
+    return f" Policies that are trained end to end: {driving_runs.describe(groups)}" if groups else ""
+
+
+def _describe_trained(counts: Counter[str]) -> str | None:
+    """List the values of the runs, the most frequent one first; None without a run."""
+    if len(counts) < 2:
+        return next(iter(counts), None)
+    return ", ".join(f"{value} ({number} run{'' if number == 1 else 's'})" for value, number in counts.most_common())
 
 
 def _conv_head_table() -> Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ from lrcnet.pages.content import Cell, Table
 from lrcnet_paper.artefacts import driving_runs as driving
 from lrcnet_paper.artefacts.artefact import Artefact, Rendered
 from lrcnet_paper.artefacts.driving_runs import Model
+from lrcnet_paper.artefacts.sentences import join_words
 from lrcnet_paper.results.groups import Group
 from lrcnet_paper.training.budgets import check_budget
 
@@ -62,12 +64,28 @@ def render(runs: Sequence[FinishedRun]) -> Rendered:
                 rows,
                 "Our time is the median epoch of each run, averaged over seeds, of the recurrent part alone: all "
                 "models read the features of a shared head. The paper's times include the head, which is the same for "
-                "all models, so our ratios lie further apart. `lrcnet bench driving` times whole policies side by side "
-                "in one process.",
+                f"all models. {_compare_ratios(groups)}The command “lrcnet bench driving” times whole policies side by "
+                "side in one process.",
             )
         ],
         skipped=[] if groups else ["times per epoch: no network has been trained on a shared head"],
     )
+
+
+def _compare_ratios(groups: Mapping[Model, Group]) -> str:
+    """Name the models whose time relative to the LSTM's is further from 1 than in the paper, and those closer to it."""
+    lstm = groups.get(Model("lstm"))
+    if lstm is None:
+        return ""
+    further: list[str] = []
+    closer: list[str] = []
+    for model, group in groups.items():
+        if model.name != "lstm":
+            ours, paper = (abs(math.log(r)) for r in (_ratio(group, lstm), CLAIMED[model.name] / CLAIMED["lstm"]))
+            (further if ours > paper else closer).append(driving.label(model))
+    sides = {"further from 1": further, "closer to 1": closer}
+    parts = [f"{side} than the paper's for {join_words(names)}" for side, names in sides.items() if names]
+    return f"Our ratios to the LSTM's time are {', and '.join(parts)}. " if parts else ""
 
 
 def _ratio(group: Group, lstm: Group) -> float:
