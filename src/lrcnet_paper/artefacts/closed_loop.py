@@ -133,7 +133,7 @@ def render(runs: Sequence[FinishedRun]) -> Rendered:
         tables=[_table(measured)],
         pictures=[_picture(measured)],
         claims=_claims(measured),
-        differences=(*driving.DIFFERENCES, READING_NOTE),
+        differences=(*driving.end_to_end_differences(measured), READING_NOTE),
         sensitivities=[_sweep_table(measured)],
     )
 

@@ -11,7 +11,8 @@ from lrcnet_paper.models.policy import IN_BFLOAT16
 from lrcnet_paper.results.estimate import Estimate
 from lrcnet_paper.results.finished_run import FinishedRun
 from lrcnet_paper.results.groups import Group, group_runs
-from lrcnet_paper.results.verdict import FEWEST_SEEDS, Conditions
+from lrcnet_paper.results.interval import FEWEST_SEEDS
+from lrcnet_paper.results.verdict import Conditions
 from lrcnet_paper.tasks.driving import LENGTH
 from lrcnet_paper.training.change import Change
 from lrcnet_paper.training.result import Result

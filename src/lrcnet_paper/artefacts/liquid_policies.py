@@ -57,7 +57,7 @@ def render(runs: Sequence[FinishedRun]) -> Rendered:
             )
         ],
         skipped=["LTC and STC as policies: none has been trained end to end"] if missing else [],
-        differences=driving.DIFFERENCES,
+        differences=(*driving.end_to_end_differences(groups), driving.LOSSES),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from statistics import median
 
 from lrcnet_paper.results.estimate import Estimate, mean_over_seeds
 from lrcnet_paper.results.finished_run import FinishedRun
@@ -67,12 +68,12 @@ class Group(HasRunSpec):
         return mean_over_seeds(values, lost, digits)
 
     def seconds_per_epoch(self) -> float:
-        """Average the training time of an epoch over the seeds."""
-        return sum(run.result.seconds_per_epoch for run in self.runs) / len(self.runs)
+        """Return the training time of an epoch, the median over the seeds: runs may have shared their machine."""
+        return median(run.result.seconds_per_epoch for run in self.runs)
 
     def total_seconds(self) -> float:
-        """Average the training time of a whole run over the seeds."""
-        return sum(run.result.seconds_per_epoch * run.result.epochs for run in self.runs) / len(self.runs)
+        """Return the training time of a whole run, the median over the seeds."""
+        return median(run.result.seconds_per_epoch * run.result.epochs for run in self.runs)
 
 
 def group_runs(runs: Iterable[FinishedRun], task: str) -> list[Group]:

@@ -6,14 +6,14 @@ same order of samples, so what the seeds share drops out.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import Literal, get_args
 
 from lrcnet.pages.content import RichCell
-from lrcnet_paper.results.estimate import Estimate, standard_deviation
+from lrcnet_paper.results.estimate import Estimate
+from lrcnet_paper.results.interval import FEWEST_SEEDS, Interval, difference, interval_of, pairs
 
 Word = Literal["agrees", "agrees, weaker", "no difference seen", "contradicts", "not measurable here"]
 WORDS: tuple[Word, ...] = get_args(Word)
@@ -25,8 +25,8 @@ ORDER: tuple[Word, ...] = ("contradicts", "not measurable here", "no difference 
 
 COLOURS: dict[str, str] = dict(zip(WORDS, ("green", "green", "yellow", "red", "grey"), strict=True))
 
-# Fewest seeds of a verdict, and of a contradiction.
-FEWEST_SEEDS, SEEDS_TO_CONTRADICT = 2, 3
+# Fewest seeds of a contradiction; any other verdict needs `FEWEST_SEEDS`.
+SEEDS_TO_CONTRADICT = 3
 # Below this share of the paper's margin, ours is weaker.
 WEAKER = 0.5
 
@@ -60,58 +60,6 @@ RULES: tuple[str, ...] = (
     "A fact that needs no training, such as the range of a formula, agrees or contradicts by itself.",
 )
 """The rule in words, as reports print it."""
-
-# The normal distribution at 97.5 %, and Student's t for 1, 2, ... degrees of freedom, whose last value is a little too
-# wide beyond the table.
-_NORMAL = 1.960
-_T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120)
-
-
-@dataclass(frozen=True)
-class Interval:
-    """The mean of paired differences over seeds with its 95 % interval.
-
-    Attributes:
-        mean, low, high: the mean and the ends of the interval; positive on the paper's side.
-        seeds: number of pairs.
-    """
-
-    mean: float
-    low: float
-    high: float
-    seeds: int
-
-    def __str__(self) -> str:
-        return f"{self.seeds} seeds; {self.mean:+.3g}, 95 % interval {self.low:+.3g} to {self.high:+.3g}"
-
-    def as_factor(self) -> str:
-        """Describe the interval of logarithms of ratios by the ratios themselves; above 1 is the paper's side.
-
-        >>> Interval(0.0, -math.log(2), math.log(2), 3).as_factor()
-        '3 seeds; a factor of 1, 95 % interval 0.5 to 2'
-        """
-        mean, low, high = (math.exp(value) for value in (self.mean, self.low, self.high))
-        return f"{self.seeds} seeds; a factor of {mean:.3g}, 95 % interval {low:.3g} to {high:.3g}"
-
-
-def interval_of(differences: Sequence[float], counting_variance: float = 0.0) -> Interval | None:
-    """Return the interval of paired differences, or None if there are fewer than two or one is not finite.
-
-    Args:
-        differences: one per seed.
-        counting_variance: the variance that each has because it counts a finite number of trials. The interval is at
-            least as wide as this alone makes it: two seeds with one crash less each are no certainty.
-
-    >>> str(interval_of([1.0, 2.0, 3.0]))
-    '3 seeds; +2, 95 % interval -0.484 to +4.48'
-    """
-    count = len(differences)
-    if count < FEWEST_SEEDS or not all(map(math.isfinite, differences)):
-        return None
-    mean = math.fsum(differences) / count
-    factor = _T[min(count - 2, len(_T) - 1)]
-    reach = max(factor * standard_deviation(differences), _NORMAL * math.sqrt(counting_variance)) / math.sqrt(count)
-    return Interval(mean, mean - reach, mean + reach, count)
 
 
 @dataclass(frozen=True)
@@ -224,7 +172,7 @@ def judge_comparison(
     """
     under = under or Conditions()
     sign = 1 if larger_is_better else -1
-    margin = None if paper is None else sign * _difference(paper[0].mean, paper[1].mean, by_ratio)
+    margin = None if paper is None else sign * difference(paper[0].mean, paper[1].mean, by_ratio=by_ratio)
     if margin is not None and margin < 0:
         raise ValueError(f"the paper must have the first model ahead, but its margin is {margin:g}; swap them")
     first, second = ours
@@ -234,7 +182,7 @@ def judge_comparison(
     if same_scale and paper is not None and not under.shorter:
         warnings += _baseline_warning(paper[1], second, sign)
     notes = _notes(under, first, second)
-    differences = [sign * _difference(a, b, by_ratio) for a, b in _pairs(first, second)]
+    differences = [sign * difference(a, b, by_ratio=by_ratio) for a, b in pairs(first, second)]
     reason = _reason_not_to_judge(len(differences), under, comparable)
     counting = 0.0 if by_ratio else first.counting_variance + second.counting_variance
     interval = None if reason else interval_of(differences, counting)
@@ -268,13 +216,6 @@ def _judge_opposite(under: Conditions, seeds: int) -> tuple[Word, tuple[str, ...
     if missing:
         return "not measurable here", (f"{OPPOSITE}, but {' and '.join(missing)}",)
     return "contradicts", ()
-
-
-def paired_interval(first: Estimate | None, second: Estimate | None, *, by_ratio: bool = False) -> Interval | None:
-    """Return the interval of A - B over seeds, or of log(A / B); None without two seeds in common."""
-    if first is None or second is None:
-        return None
-    return interval_of([_difference(a, b, by_ratio) for a, b in _pairs(first, second)])
 
 
 def judge_rivals(verdicts: Mapping[str, Verdict]) -> tuple[str, Verdict]:
@@ -394,18 +335,6 @@ def summarise(verdicts: Sequence[Verdict]) -> Verdict:
     elif 2 * len(agreeing) >= len(measured):
         word = "agrees, weaker"
     return Verdict(word, counts)
-
-
-def _difference(first: float, second: float, by_ratio: bool) -> float:
-    if not by_ratio:
-        return first - second
-    return math.log(first / second) if first > 0 and second > 0 else math.nan
-
-
-def _pairs(first: Estimate, second: Estimate) -> list[tuple[float, float]]:
-    """Return the values of both models for the seeds that both have."""
-    others = dict(second.by_seed)
-    return [(value, others[seed]) for seed, value in first.by_seed if seed in others]
 
 
 def _reason_not_to_judge(seeds: int, under: Conditions, comparable: bool) -> str:

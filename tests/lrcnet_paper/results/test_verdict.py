@@ -11,6 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from lrcnet_paper.results.estimate import Estimate, mean_over_seeds
+from lrcnet_paper.results.interval import interval_of
 from lrcnet_paper.results.verdict import (
     NOT_MEASURED,
     ORDER,
@@ -20,7 +21,6 @@ from lrcnet_paper.results.verdict import (
     Conditions,
     Verdict,
     css_class,
-    interval_of,
     judge_comparison,
     judge_count,
     judge_fact,

@@ -143,7 +143,8 @@ def _table_note(task: str, groups: Sequence[Group]) -> str:
     rule = "; ".join(
         dict.fromkeys(f"accuracy {reported[tasks.find(task, v).recipe.reported]}" for v in variants or (None,))
     )
-    return " ".join([*descriptions, f"{rule[0].upper()}{rule[1:]}. Times are those of one run, training only.", _GRU])
+    times = "Times are those of one run, the median over seeds, training only."
+    return " ".join([*descriptions, f"{rule[0].upper()}{rule[1:]}.", times, _GRU])
 
 
 def _solver_tables(groups: Sequence[Group]) -> list[Table]:

@@ -15,7 +15,8 @@ from lrcnet_paper.artefacts.neural_ode.rows import ADAPTIVE, BY_EULER, CLAIMED, 
 from lrcnet_paper.artefacts.sentences import join_words
 from lrcnet_paper.results.estimate import Estimate
 from lrcnet_paper.results.groups import Group, group_runs
-from lrcnet_paper.results.verdict import Conditions, judge_comparison, paired_interval
+from lrcnet_paper.results.interval import paired_interval
+from lrcnet_paper.results.verdict import Conditions, judge_comparison
 from lrcnet_paper.tasks.neural_ode import SYSTEMS
 from lrcnet_paper.training.budgets import check_budget
 from lrcnet_paper.training.change import Change
