@@ -1,4 +1,4 @@
-"""Networks for sequences of unequal lengths, beyond the paper: equal numbers of parameters, and three uses of a gap.
+"""Networks for sequences of unequal lengths, beyond the paper: equal numbers of parameters, and the uses of a gap.
 
 Liquid layers start from the library's default values here, not from the paper's.
 """
@@ -24,8 +24,9 @@ from lrcnet_paper.models.recurrent import RECURRENT, parse_solver
 if TYPE_CHECKING:
     from lrcnet_paper.models.builders import TaskShape
 
-GAPS = ("step", "feature", "none")
-"""How a network knows the gaps: as the step of its equation, as one more input, or not at all (every step is 1)."""
+GAPS = ("step", "feature", "both", "none")
+"""How a network knows the gaps: as the step of its equation, as one more input, as both, or not at all (every step is
+1)."""
 MOST_UNITS = 1024
 
 
@@ -35,7 +36,7 @@ class PaddedModel:
 
     Attributes:
         layer: class of the layer.
-        gaps: its own use of gaps, one of `GAPS`.
+        gaps: its own use of gaps, one of `GAPS`; see `choose_gaps` for GRU-D.
         solver: solver and unfoldings; "" if it has none.
         options: further arguments of the layer.
         pooling: whether the label is read from the last output or from the mean of all outputs.
@@ -157,17 +158,38 @@ def build_padded(
         raise ValueError(f"give units or parameters, but both were given: {units} and {parameters}; leave one out")
     if solver and not entry.solver:
         raise ValueError(f"{model} solves no ODE, so it takes no solver, but {solver!r} was given; leave it out")
-    use = one_of("gaps", gaps or entry.gaps, GAPS) if task.irregular else "none"
-    if model in _GATED and use == "step":
-        raise ValueError(f"{model} takes no step of time, but gaps='step' was given; use 'feature' or 'none'")
-    if model in ("gru-d", "lrc-ssm") and use == "feature":
-        raise ValueError(f"{model} takes gaps as its step, but gaps='feature' was given; use 'step' or 'none'")
+    use = choose_gaps(model, task, gaps)
 
     def build(width: int) -> PaddedClassifier:
         layer = _build_layer(model, task, width, solver or entry.solver, use, options)
         return PaddedClassifier(layer, task.output_size, pooling=entry.pooling, knows_gaps=use != "none")
 
     return build(units or _matching_width(build, 20_000 if parameters is None else parameters))
+
+
+def choose_gaps(model: str, task: TaskShape, gaps: str = "") -> str:
+    """Return how a network knows the gaps of a task, one of `GAPS`; "none" where time is regular.
+
+    GRU-D takes them as its step, in the time since each masked variable was measured. Where no variable is masked, as
+    in a stream of events, it takes them as an input too: a step alone cannot show it the first one.
+
+    Args:
+        model: a key of `PADDED`.
+        task: a task, or any object with the properties of `TaskShape`.
+        gaps: one of `GAPS`; "" for the model's own.
+
+    Raises:
+        ValueError: for an unknown use of gaps, or one that the model does not have.
+    """
+    own = "both" if model == "gru-d" and not task.masked else PADDED[model].gaps
+    use = one_of("gaps", gaps or own, GAPS) if task.irregular else "none"
+    if model in _GATED and use in ("step", "both"):
+        raise ValueError(f"{model} takes no step of time, but gaps={use!r} was given; use 'feature' or 'none'")
+    if model in ("gru-d", "lrc-ssm") and use == "feature":
+        raise ValueError(f"{model} takes gaps as its step, but gaps='feature' was given; use 'step' or 'none'")
+    if model != "gru-d" and use == "both":
+        raise ValueError(f"only gru-d takes gaps as both, but gaps='both' was given to {model}; use one of the others")
+    return use
 
 
 def _build_layer(
@@ -178,7 +200,7 @@ def _build_layer(
     if solver:
         arguments["solver"], arguments["unfolds"] = parse_solver(solver)
     if model == "gru-d":
-        return entry.layer(task.input_size, width, masked=task.masked, **arguments)
+        return entry.layer(task.input_size, width, masked=task.masked, time_feature=use == "both", **arguments)
     if model == "cfc":
         # Its backbone is as wide as its state, so that a small network is not all backbone.
         arguments.setdefault("backbone_units", width)

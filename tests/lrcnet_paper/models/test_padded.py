@@ -1,4 +1,4 @@
-"""Networks for sequences of unequal lengths: padding changes nothing, gaps do, and GRU-D decays as its paper says."""
+"""Networks for sequences of unequal lengths: padding changes nothing, gaps do."""
 
 from dataclasses import replace
 
@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from lrcnet_paper.models import build, parameter_count
-from lrcnet_paper.models.gru_d import GRUD
 from lrcnet_paper.models.padded import PADDED
 from lrcnet_paper.tasks import find
 
@@ -27,7 +26,7 @@ def test_padding_changes_nothing_and_every_parameter_learns(model):
     output = network(x, dt)
     assert output.shape == (2, 2)
     output.square().sum().backward()
-    assert all(p.grad is not None and p.grad.isfinite().all() for p in network.parameters())
+    assert all(p.grad is not None and p.grad.isfinite().all() and p.grad.any() for p in network.parameters())
     network.eval()
     with torch.no_grad():
         torch.testing.assert_close(network(x[1:, :3], dt[1:, :3]), network(x, dt)[1:])
@@ -55,13 +54,6 @@ def test_the_unit_of_time_is_the_median_gap_and_is_saved():
     assert not torch.equal(network(x, dt), network(torch.cat([0 * x[:, :1], x[:, 1:]], 1), dt)), "a first gap of 0"
 
 
-def test_gru_d_measures_the_time_since_each_variable_was_seen():
-    masks = torch.tensor([[[1.0, 0.0], [0.0, 0.0], [0.0, 1.0], [1.0, 0.0]]])
-    x = torch.cat([torch.zeros(1, 4, 2), masks], -1)
-    elapsed = GRUD(4, 3, masked=2).time_since_measured(x, torch.tensor([[1.0, 2.0, 4.0, 8.0]]))
-    assert elapsed[0].tolist() == [[1, 1], [2, 3], [6, 7], [14, 8]]
-
-
 def test_widths_match_a_number_of_parameters_without_changing_initial_values():
     torch.manual_seed(0)
     wanted = build("torch-gru", PHYSIONET, parameters=20_000)
@@ -84,6 +76,8 @@ def test_the_network_of_the_protocol_has_its_sizes():
         ("cfc", {"solver": "euler-1"}, "takes no solver"),
         ("torch-gru", {"gaps": "step"}, "takes no step of time"),
         ("gru-d", {"gaps": "feature"}, "takes gaps as its step"),
+        ("torch-gru", {"gaps": "both"}, "takes no step of time"),
+        ("cfc", {"gaps": "both"}, "only gru-d takes gaps as both"),
         ("cfc", {"gaps": "maybe"}, "gaps must be one of"),
         ("cfc", {"units": 3, "parameters": 100}, "give units or parameters"),
     ],

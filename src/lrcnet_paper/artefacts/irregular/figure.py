@@ -9,6 +9,7 @@ from lrcnet.pages import palette
 from lrcnet.pages.content import Picture, minus_signs
 from lrcnet_paper.artefacts.beyond import Score, score_runs
 from lrcnet_paper.artefacts.curves import write_finding
+from lrcnet_paper.artefacts.irregular.gaps import knows_gaps
 from lrcnet_paper.artefacts.irregular.runs import HEADLINE
 
 if TYPE_CHECKING:
@@ -24,9 +25,8 @@ def share_scores(runs: Sequence[FinishedRun]) -> ShareScores:
     """Group the runs on thinned oscillations by model, knowledge of the gaps and share of dropped readings."""
     curves: dict[tuple[str, bool], dict[int, Score]] = {}
     for one in score_runs(runs, lambda spec: spec.variant):
-        if one.value is not None:
-            share = int(one.spec.variant.removeprefix("drop-"))
-            curves.setdefault((one.spec.model, one.spec.options.get("gaps") != "none"), {})[share] = one
+        share = int(one.spec.variant.removeprefix("drop-"))
+        curves.setdefault((one.spec.model, knows_gaps(one.spec)), {})[share] = one
     return curves
 
 

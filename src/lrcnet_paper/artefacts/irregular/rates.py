@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lrcnet.pages import palette
 from lrcnet.pages.content import Cell, Table
+from lrcnet_paper import tasks
 from lrcnet_paper.artefacts.irregular.runs import (
     BENCHMARKS,
     FIGURE,
@@ -16,6 +17,7 @@ from lrcnet_paper.artefacts.irregular.runs import (
     Benchmark,
     search_epochs,
 )
+from lrcnet_paper.artefacts.sentences import join_words
 
 if TYPE_CHECKING:
     from lrcnet_paper.results.finished_run import FinishedRun
@@ -25,9 +27,13 @@ LOSS = "validation_loss"
 
 
 def is_search(run: FinishedRun) -> bool:
-    """Tell whether a run is one of the search and not of a table: it is at the paper budget and a tenth as long."""
-    result = run.result
-    return result.budget == "paper" and result.epochs <= search_epochs(SEARCHED[result.task])
+    """Tell whether a run is one of the search and not of a table: it is at the paper budget and a tenth as long.
+
+    The planned length counts: a run of a table that diverges early was planned longer.
+    """
+    spec = run.result.spec
+    planned = spec.epochs or tasks.find(spec.task, spec.variant).recipe.epochs
+    return spec.budget == "paper" and planned is not None and planned <= search_epochs(SEARCHED[spec.task])
 
 
 def search_losses(runs: Iterable[FinishedRun]) -> dict[tuple[str, str], dict[float, float]]:
@@ -66,6 +72,22 @@ def pick_rates(runs: Iterable[FinishedRun]) -> dict[tuple[str, str], float]:
     }
 
 
+def describe_edges(picked: Mapping[tuple[str, str], float]) -> str:
+    """Say for how many models the largest or the smallest of the three rates was picked; "" if it was for none."""
+    text = ""
+    for edge, place, beyond in (("largest", max, "larger"), ("smallest", min, "smaller")):
+        parts = []
+        for task, benchmark in SEARCHED.items():
+            rates = [rate for (own, _), rate in picked.items() if own == task]
+            if count := rates.count(place(benchmark.rates)):
+                parts.append(f"{count} of {len(rates)} models on {benchmark.title}")
+        if parts:
+            text += (
+                f" The {edge} of the three rates was picked for {join_words(parts)}, so a {beyond} one might do better."
+            )
+    return text
+
+
 def rate_table(runs: Sequence[FinishedRun]) -> list[Table]:
     """Tabulate the searches; no table without any."""
     rows: list[tuple[Cell, ...]] = []
@@ -82,6 +104,9 @@ def rate_table(runs: Sequence[FinishedRun]) -> list[Table]:
                 search_epochs(SEARCHED[task]),
             )
         )
-    note = "The least validation loss within a tenth of the length, on one seed. The tables use the picked rate."
+    note = (
+        "The least validation loss within a tenth of the length, on one seed. The tables use the picked rate."
+        f"{describe_edges(pick_rates(runs))}"
+    )
     columns = ("task", "model", "rate: validation loss", "picked", "epochs")
     return [Table("rates", "The search for learning rates", columns, rows, note, row_headers=2)] if rows else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING
@@ -10,12 +11,15 @@ from lrcnet.pages import palette
 from lrcnet.pages.content import Cell, Table
 from lrcnet_paper import tasks
 from lrcnet_paper.artefacts.artefact import Artefact, Rendered
-from lrcnet_paper.artefacts.beyond import Score, longest_budget, published_rows, rank, score_runs
+from lrcnet_paper.artefacts.beyond import Score, longest_budget, published_rows, score_runs
 from lrcnet_paper.artefacts.irregular.figure import draw_shares, share_scores
+from lrcnet_paper.artefacts.irregular.gaps import describe_use
 from lrcnet_paper.artefacts.irregular.rates import is_search, rate_table
-from lrcnet_paper.artefacts.irregular.runs import BENCHMARKS, FIGURE, FURTHER, plan_runs
+from lrcnet_paper.artefacts.irregular.runs import BENCHMARKS, FIGURE, FURTHER, MODELS, plan_runs
+from lrcnet_paper.artefacts.irregular.scarce import score_cell, share_table
 from lrcnet_paper.artefacts.irregular.sentences import which_model
 from lrcnet_paper.artefacts.long_sequences.table import scores as long_scores
+from lrcnet_paper.artefacts.sentences import join_words
 from lrcnet_paper.models.padded import PADDED
 from lrcnet_paper.results.estimate import Estimate
 from lrcnet_paper.results.groups import group_runs
@@ -44,7 +48,6 @@ CLAIMED: Mapping[str, Mapping[str, Estimate]] = {
     "event-mnist": {},
 }
 METRICS = {"xor": "test accuracy (%)", "physionet": "test AUC (%)", "event-mnist": "test accuracy (%)"}
-USES = {"step": "step", "feature": "input", "none": "unknown"}
 
 
 def runs(budget: str, seeds: int | None = None) -> list[RunSpec]:
@@ -53,9 +56,15 @@ def runs(budget: str, seeds: int | None = None) -> list[RunSpec]:
 
 
 def scores(runs: Sequence[FinishedRun]) -> dict[str, list[Score]]:
-    """Return the scores of each task, best first; runs of the search for rates are left out."""
+    """Return the scores of each task, best first, further models after the others; those that diverged are last.
+
+    Runs of the search for rates are left out.
+    """
     return {
-        task: rank(score_runs([run for run in longest_budget(runs, task) if not is_search(run)], attrgetter("task")))
+        task: sorted(
+            score_runs([run for run in longest_budget(runs, task) if not is_search(run)], attrgetter("task")),
+            key=lambda one: (one.spec.model in FURTHER, -one.value.mean if one.value else math.inf),
+        )
         for task in BENCHMARKS
     }
 
@@ -65,12 +74,13 @@ def render(runs: Sequence[FinishedRun]) -> Rendered:
     by_task = scores(runs)
     shares = share_scores([run for run in longest_budget(runs, FIGURE) if not is_search(run)])
     skipped = [f"scores on {BENCHMARKS[task].title}: no finished run" for task, own in by_task.items() if not own]
+    pooled = [palette.model_label(model) for model in MODELS if PADDED[model].pooling == "mean"]
     if not shares:
         skipped.append("accuracy over the share of dropped readings: no finished run")
     return Rendered(
         tables=[
             which_model(by_task, shares, long_scores(runs)),
-            *(_table(task, own) for task, own in by_task.items()),
+            *(table for task, own in by_task.items() for table in _score_table(task, own)),
         ],
         pictures=[draw_shares(shares)] if shares else [],
         skipped=skipped,
@@ -78,22 +88,25 @@ def render(runs: Sequence[FinishedRun]) -> Rendered:
             "Liquid models start from the library's default values. A gap is divided by the median gap of the first "
             "training batch, for every model alike.",
             "Missing values of PhysioNet are the last value and a mask, for every model alike; GRU-D lets the last "
-            "value decay.",
+            "value decay. Where no values are missing, it takes the gap as an input too.",
+            f"{join_words(pooled)}: the label is read from the mean of all outputs; the other models read it from the "
+            "last output.",
         ),
-        sensitivities=[*rate_table(runs), *_person_table(runs)],
+        sensitivities=[*share_table(shares), *rate_table(runs), *_person_table(runs)],
     )
 
 
-def _table(task: str, own: Sequence[Score]) -> Table:
+def _score_table(task: str, own: Sequence[Score]) -> list[Table]:
+    """Tabulate the scores of a task above the published numbers; no table if there are neither."""
     columns = (
         "model", METRICS[task], "source", "gap as", "seeds", "budget", "rate", "epochs", "minutes", "parameters",
     )  # fmt: skip
     rows: list[tuple[Cell, ...]] = [
         (
-            f"{one.label} (one seed, further model)" if one.spec.model in FURTHER else one.label,
-            one.value,
+            f"{one.label} (further model)" if one.spec.model in FURTHER else one.label,
+            score_cell(one),
             "ours",
-            USES[str(one.spec.options.get("gaps", PADDED[one.spec.model].gaps))],
+            describe_use(one.spec),
             len(one.runs),
             one.spec.budget,
             f"{one.spec.rate:g}",
@@ -104,20 +117,26 @@ def _table(task: str, own: Sequence[Score]) -> Table:
         for one in own
     ]
     rows += published_rows(CLAIMED[task], len(columns))
-    if not rows:
-        rows = [("no finished run", *[None] * (len(columns) - 1))]
     benchmark = BENCHMARKS[task]
     notes = tasks.find(task, benchmark.variants[0]).notes
-    folds = " by the first seed, the next folds by the others" if len(benchmark.variants) > 1 else ""
-    return Table(
-        task,
-        f"{benchmark.title}: {METRICS[task]}",
-        columns,
-        rows,
-        f"{notes[0].upper()}{notes[1:]}{folds}. Mean and standard deviation over seeds, of the epoch of best "
-        f"validation. Every network has about {benchmark.parameters:,} parameters. The gap is the step of the model's "
-        "equation, or one more input.",
+    note = (
+        f"{notes[0].upper()}{notes[1:]}{_describe_folds(task, own)}. Mean and standard deviation over seeds, of the "
+        f"epoch of best validation. Every network has about {benchmark.parameters:,} parameters. The gap is the step "
+        "of the model's equation, one more input, or both."
     )
+    if any(one.spec.model in FURTHER for one in own):
+        note += " Further models have one seed, are listed last and are not compared."
+    return [Table(task, f"{benchmark.title}: {METRICS[task]}", columns, rows, note)] if rows else []
+
+
+def _describe_folds(task: str, own: Sequence[Score]) -> str:
+    """Say which folds the seeds are; "" for a task without folds."""
+    folds = BENCHMARKS[task].variants
+    used = {run.result.variant for one in own for run in one.runs}
+    if len(folds) == 1 or not used:
+        return ""
+    which = "the first " if used == set(folds[: len(used)]) else ""
+    return f" by the first seed, the next folds by the others; the seeds are {which}{len(used)} of {len(folds)} folds"
 
 
 def _person_table(runs: Sequence[FinishedRun]) -> list[Table]:
