@@ -227,7 +227,7 @@ FORMATS: dict[str, Format] = {
         lambda: AutoNCP(8, 2).to_json().encode(),
         lambda path: Wiring.from_json(path.read_text("utf-8", "replace")),
     ),
-    "ts": Format("set.ts", lambda: b"@problemName x\n@data\n1,2,3:4,5,6:a\n2,?,1:0,1,2:b\n", read_ts),
+    "ts": Format("set.ts", lambda: b"@classLabel true a b\n@data\n1,2,3:4,5,6:a\n2,?,1:0,1,2:b\n", read_ts),
     "keras": Format("imdb.npz", _keras, read_keras),
     "ranks": Format("ranks.npz", _ranks, read_ranks),
     "words": Format("words.json", lambda: b'{"the": 1, "film": 2}', read_word_index),

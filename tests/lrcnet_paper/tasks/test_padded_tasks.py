@@ -92,18 +92,92 @@ def test_any_set_of_the_archive_is_a_task(tmp_path):
     torch.testing.assert_close(train.rows.mean(0), torch.zeros(2), atol=1e-6, rtol=0)
 
 
+def archive(count: int, *classes: str) -> list[str]:
+    """Return lines of `count` sequences of two channels for each class."""
+    return [f"{i},{i * i % 7},1:{j},2,{i}:{label}\n" for i in range(count) for j, label in enumerate(classes)]
+
+
+def test_sets_with_few_sequences_per_class_are_tasks(tmp_path):
+    classes = [f"c{i}" for i in range(10)]
+    header = HEADER.replace("a b", " ".join(classes))
+    # Two training sequences of all classes but the last, which has one.
+    write_set(tmp_path, archive(2, *classes)[:-1], archive(1, *classes), header)
+    task = uea.archive_task("Toy", tmp_path)
+    parts = {split: task.reader("archive", split, tmp_path).y.tolist() for split in ("train", "validation", "test")}
+    assert (task.output_size, set(parts["train"]), parts["test"]) == (10, set(range(10)), list(range(10)))
+    assert len(parts["validation"]) == 3
+    assert 9 not in parts["validation"]
+
+
+def test_the_split_is_random_where_every_class_keeps_a_training_sequence():
+    labels = ["a", "b"] * 50
+    order = np.random.RandomState(0).permutation(100)
+    assert uea.choose_rows("validation", labels, 3).tolist() == order[:20].tolist()
+    assert uea.choose_rows("train", labels, 3).tolist() == order[20:].tolist()
+    assert uea.choose_rows("test", labels, 3).tolist() == [100, 101, 102]
+    alone = [*labels[:-1], "c"]
+    rare = alone.index("c")
+    assert rare not in uea.choose_rows("validation", alone, 3)
+    assert sorted([*uea.choose_rows("validation", alone, 3), *uea.choose_rows("train", alone, 3)]) == list(range(100))
+
+
+def test_channels_can_be_left_out(tmp_path):
+    constant = [f"{i},{i + 1},1:7,7,7:{label}\n" for i in range(3) for label in "ab"]
+    write_set(tmp_path, constant, archive(1, "a", "b"))
+    with pytest.raises(
+        ValueError, match=r"channel 1 is constant; keep the others by archive_task\(\.\.\., channels=\[0\]\)"
+    ):
+        uea.archive_task("Toy", tmp_path)
+    task = uea.archive_task("Toy", tmp_path, channels=[0])
+    assert (task.input_size, task.reader("archive", "test", tmp_path).rows.shape[1]) == (1, 1)
+    for wrong in ([], [2], [0, 0], [True], ["0"]):
+        with pytest.raises(ValueError, match="channels must be different whole numbers from 0 to 1 for Toy"):
+            uea.archive_task("Toy", tmp_path, channels=wrong)
+
+
+def test_a_long_channel_of_one_value_is_constant(tmp_path):
+    # Its mean is not exactly 0.1, so that its computed deviation is above 0.
+    long = ",".join(["0.1"] * 1001)
+    write_set(tmp_path, [f"{long}:a\n", f"{long}:b\n"] * 3, header=HEADER.replace("2", "1"), test=[f"{long}:a\n"])
+    with pytest.raises(ValueError, match="channel 0 is constant; no channel is left"):
+        uea.archive_task("Toy", tmp_path)
+
+
+def test_a_missing_set_is_not_looked_for_among_the_sets_of_the_tasks(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"Nope_TRAIN\.ts .*load_classification\('Nope'") as caught:
+        uea.archive_task("Nope", tmp_path)
+    assert "lrcnet data get" not in str(caught.value)
+    with pytest.raises(FileNotFoundError, match="lrcnet data get uea"):
+        uea.archive_task("SelfRegulationSCP1", tmp_path)
+
+
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"train": ["1,?,3:4,5,6:a\n", *ROWS]}, "must have a value at every step, but channel 0 has none at step 1"),
+        (
+            {"train": ["1,?,3:4,5,6:a\n", *ROWS]},
+            "Toy_TRAIN.ts, line 5 must have a value at every step, but channel 0 has none at step 1",
+        ),
         ({"train": ["1,2,3:4,5:a\n"] * 5}, "channel 1 has none at step 2"),
-        ({"train": ["1,2:4,4:a\n", "3,1:4,4:b\n"]}, "channel 1 is constant"),
-        ({"train": ["1,2:?,?:a\n", "3,1:?,?:b\n"]}, "channel 1 has none at step 0"),
+        ({"train": ["1,2:4,4:a\n", "3,1:4,4:b\n"] * 2}, "channel 1 is constant"),
+        (
+            {"train": ["1,2:?,NaN:a\n", "3,1:,nan:b\n"] * 2},
+            "must have values in the training sequences, but channel 1 is",
+        ),
+        ({"train": [*ROWS[:4], "1,2:?,?:a\n"] * 2}, "must have a value at every step, but channel 1 is empty"),
+        ({"train": ROWS[:2]}, "some class must have at least 2 training sequences"),
         ({"test": ["1:2:c\n"]}, r"must have one of the labels \['a', 'b'\]"),
-        ({"train": ["1,2:4,5:a\n", "3,1:5,4:a\n"]}, r"one of the training labels \['a'\], but is 'b'"),
-        ({"header": HEADER.replace("true a b", "false")}, "must say '@classLabel true'"),
+        (
+            {"train": ["1,2:4,5:a\n", "3,1:5,4:a\n"]},
+            r"Toy_TEST.ts, line 6 must have one of the training labels \['a'\], but has 'b'",
+        ),
+        ({"header": HEADER.replace("true a b", "false")}, "line 3 must say '@classLabel true'"),
         ({"header": HEADER.replace("2", "two")}, "number of channels after @dimensions"),
-        ({"header": HEADER.replace("2", "3")}, "must have the 3 channels that its header states, but has 2"),
+        ({"header": HEADER.replace("2", "3")}, r"that line 2 \(@dimensions 3\) states, but has 2"),
+        (
+            {"header": HEADER.replace("@dimensions 2\n", ""), "test": ["1:a\n"]},
+            r"equally many channels, but have \[1, 2\]",
+        ),
         ({"header": HEADER.replace("@data", "")}, "after a line @data"),
         ({"header": "Toy\n" + HEADER}, "line 1 must begin with # or @"),
     ],
