@@ -21,8 +21,8 @@ from lrcnet.sequence import Sequences
 from lrcnet.tracing import values_are_readable
 
 AUTO = "auto"
-# The frames between a warning and the code that called the layer: four of this package and two of nn.Module.
-_CALLER = 8
+# A limit such as 4/3 is not a float32: the nearest one above it is no longer step.
+_ROUNDING = 1 + 1e-6
 
 
 class ContinuousLayer(RecurrentLayer):
@@ -178,8 +178,8 @@ class ContinuousLayer(RecurrentLayer):
     def _describe_missing_scale(self) -> str:
         return (
             f"{self.mode} has time_scale='auto' but no scale yet, and it is not set in eval mode, by step, or while "
-            "torch traces; call layer.calibrate_time(dt) with gaps of the training data, run the layer once in "
-            "training mode, or pass a number as time_scale"
+            "torch traces; call its method calibrate_time(dt) with gaps of the training data, run it once in training "
+            "mode, or pass a number as time_scale"
         )
 
     @property
@@ -198,9 +198,9 @@ class ContinuousLayer(RecurrentLayer):
             longest = dt.detach().max().item() if isinstance(dt, Tensor) else dt
             # Parameters change in training, and with them the limit of an LTC or a CTRNN.
             limit = self._find_longest_stable_step() * float(self.time_scale)
-            if longest > limit:
+            if longest > limit * _ROUNDING:
                 self._watches_steps, self._longest_quick_step = False, sys.float_info.max
-                warnings.warn(self._describe_long_step(longest, limit), StabilityWarning, stacklevel=_CALLER)
+                warnings.warn(self._describe_long_step(longest, limit), StabilityWarning, stacklevel=_find_caller())
         if self._watches_first_gap and first and isinstance(dt, Tensor) and len(dt) > 1:
             # A data set treats all its sequences alike, so the first batch is enough.
             self._watches_first_gap = False
@@ -209,7 +209,7 @@ class ContinuousLayer(RecurrentLayer):
                     f"the first gap of every sequence is 0, so no time passes and {self.mode} ignores the first "
                     "reading; pass fill_first_gap=True (it then counts as one time_scale), or fill in the median gap",
                     FirstGapWarning,
-                    stacklevel=_CALLER,
+                    stacklevel=_find_caller(),
                 )
 
     def _describe_long_step(self, longest: float, limit: float) -> str:
@@ -219,10 +219,13 @@ class ContinuousLayer(RecurrentLayer):
         if self.time_unit is None:
             scale = f"time_scale='auto' (the median gap) or {scale}"
         solver = "solver='exponential'" if "exponential" in cell.solvers else "lrcnet.LRC with solver='exponential'"
+        certified = cell.longest_certified_step() < math.inf
+        promise = "contracts" if certified else "is stable"
+        beyond = "two states may move apart" if certified else "states may grow instead of decaying"
         return (
             f"dt is up to {longest:g}, but {self.mode} with {cell.unfolds} explicit {cell.solver} step(s) per reading "
-            f"is stable only up to dt = {limit:.3g}: beyond, states may grow instead of decaying; pass {scale}, or use "
-            f"{solver}, which is stable for every dt"
+            f"{promise} only up to dt = {limit:.3g}: beyond, {beyond}; pass {scale}, or use {solver}, which "
+            f"{promise} for every dt"
         )
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *others: Any) -> None:
@@ -254,6 +257,17 @@ def _check_scale(given: object) -> float | str:
             f"time_scale must be a finite number above 0, but is {given}; pass the length of a typical gap"
         )
     return number
+
+
+def _find_caller() -> int:
+    """Return the `stacklevel` of a warning that points at the code that called a layer or a network around it.
+
+    The function that warns has level 1; the frames of this package and of torch above it are passed over.
+    """
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("lrcnet", "torch"):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def _is_readable(*values: float | Tensor | None) -> bool:

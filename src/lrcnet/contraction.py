@@ -17,6 +17,12 @@ Hence D <= -eps (1/2 - 1/4) + c <= -2 c + c = -c, and D >= -5/4 - c. An explicit
 between -(1 - c d) and 1 - c d for 0 <= d <= 4/3, as c <= 0.05. The slope of a hybrid step is at most
 (1 + c d + eps d / 4) / (1 + eps d / 2), which falls with eps; that of an exponential step is at most
 E + (1 - E) / 2 + c d E with E = exp(-eps F d). Both are below 1 for every d > 0.
+
+Outside the box, |h| > 2 |e|, limit (3) and the bound on |h| in D do not hold, so that nothing is said about two states.
+But no state moves away: |U e / F| <= 2 |e|, so a hybrid or an exponential step moves h towards a point of the box
+without passing it, and an explicit step up to d = 4/3 does not make |h| larger: if 1 < d eps F <= 4/3, then
+|h'| <= (d eps F - 1) |h| + d eps |e| <= (d eps F - 1 + d eps / 2) |h| <= |h|. The way back may be slow, because o h
+belongs to w: log eps has a slope of at most 1 in w, which leaves eps >= 8 c exp(-4 c (|h| / |e| - 2) / 3).
 """
 
 import math
@@ -32,6 +38,9 @@ FASTEST = 0.05
 
 LONGEST_EXPLICIT_STEP = 4 / 3
 """The largest d of an explicit step for which the factor holds."""
+
+CONTRACTING_SOLVERS = ("euler", "hybrid", "exponential")
+"""The solvers whose steps are proved to contract."""
 
 _SMALLEST, _WIDEST = 1e-12, 20.0
 
@@ -62,12 +71,13 @@ def limit_magnitude(values: Tensor, bound: Tensor) -> Tensor:
 def contraction_factor(c: float, dt: Tensor, solver: str = "euler", unfolds: int = 1) -> Tensor:
     """Return rho(dt), the factor by which a step brings two states of a unit together at least.
 
-    It holds for a network with the option `contraction=c`, states within |h| <= 2 |e_l|, which zero is, and
-    0 <= dt <= 4/3 unfolds if the solver is "euler".
+    It holds for a network with the option `contraction=c`, two states within the box |h| <= 2 |e_l|, and
+    0 <= dt <= 4/3 unfolds if the solver is "euler". No step leaves the box, and zero, the usual initial state, is in
+    it. For initial states outside nothing is promised but that |h| does not grow: they may take long to come back.
 
     Args:
         c: the option `contraction`.
-        dt: any shape, >= 0.
+        dt: any shape, >= 0, in units of the layer's `time_scale`: pass dt / layer.time_scale.
         solver: "euler", "hybrid" or "exponential".
         unfolds: K.
 
@@ -77,7 +87,7 @@ def contraction_factor(c: float, dt: Tensor, solver: str = "euler", unfolds: int
     >>> lrcnet.theory.contraction_factor(0.01, torch.tensor([0.5, 1.0]))
     tensor([0.9950, 0.9900])
     """
-    one_of("solver", solver, ("euler", "hybrid", "exponential"))
+    one_of("solver", solver, CONTRACTING_SOLVERS)
     check_number("c", c, 0, math.nextafter(FASTEST, 1))
     positive_size("unfolds", unfolds)
     check_kind("dt", dt, Tensor, "a tensor of time steps")

@@ -14,6 +14,7 @@ from torch import nn
 import lrcnet
 from lrcnet.cells import cfc, gated_sequence
 from lrcnet.cells.cfc_equation import MODES
+from lrcnet.contraction import CONTRACTING_SOLVERS
 from lrcnet.lrc_ssm import LrcSSMLayer
 from lrcnet.wirings import AutoNCP, FullyConnected, Random, Wiring
 
@@ -110,6 +111,8 @@ def _build_wired_cfc(options: Options) -> nn.Module:
 
 def _diagonal(options: Options) -> dict[str, Any]:
     _, contraction, mixed = options.flags
+    # Only some solvers have steps that are proved to contract.
+    contraction = contraction and options.solver in CONTRACTING_SOLVERS
     return {
         "elastance": options.elastance,
         "synapses": "mixed" if mixed else "per-channel",

@@ -300,6 +300,13 @@ class ODECell(Cell):
         """Return a bound on the rate at which this cell's states can decay, by its parameters; None if unknown."""
         return None
 
+    def longest_certified_step(self) -> float:
+        """Return the longest solver step, in units of time, for which a promise of this cell holds; a hook.
+
+        It limits explicit solvers only, and is infinite if the cell promises nothing beyond stability.
+        """
+        return math.inf
+
     @property
     def is_explicit(self) -> bool:
         """Whether a step is a fixed number of explicit stages, which are stable for short steps only."""
@@ -307,11 +314,11 @@ class ODECell(Cell):
 
     @final
     def longest_stable_step(self) -> float:
-        """Return the dt beyond which a step may overshoot: infinite for solvers that are stable for every dt."""
+        """Return the dt beyond which a step may overshoot or break a promise of the cell; infinite if there is none."""
         method, decay = SOLVERS[self.solver], self.fastest_decay()
         if not isinstance(method, ExplicitRungeKutta) or not decay:
             return math.inf
-        return method.stability_limit * self.unfolds / decay
+        return min(method.stability_limit / decay, self.longest_certified_step()) * self.unfolds
 
     @abstractmethod
     def split(self, values: Any, terms: Any, h: Tensor) -> tuple[Tensor, Tensor]:

@@ -21,7 +21,14 @@ from lrcnet.cells.base import GatesByName, ODECell, states_before
 from lrcnet.cells.checks import read_number
 from lrcnet.circuit import ELASTANCES, Switches
 from lrcnet.constraints import Constrained, nonnegative
-from lrcnet.contraction import FASTEST, limit_elastance, limit_feedback, limit_magnitude
+from lrcnet.contraction import (
+    CONTRACTING_SOLVERS,
+    FASTEST,
+    LONGEST_EXPLICIT_STEP,
+    limit_elastance,
+    limit_feedback,
+    limit_magnitude,
+)
 from lrcnet.errors import check_flag, check_placement, one_of, positive_size
 from lrcnet.initial_values import Draw
 from lrcnet.kernels.diagonal import ROWS
@@ -137,8 +144,10 @@ class DiagonalLRCCell(Constrained, ODECell):
             depends on the state only (w^u = 0).
         solver, unfolds, negative_dt: see `ODECell`; one explicit Euler step by default.
         contraction: c > 0 makes every step a contraction: two states of a unit under the same inputs approach each
-            other at least as fast as `lrcnet.theory.contraction_factor` says, 1 - c dt for an explicit step. At most
-            0.05; None does not limit the parameters.
+            other at least as fast as `lrcnet.theory.contraction_factor` says, 1 - c dt for an explicit step of at most
+            4/3. It holds for states within |h| <= 2 |e_l|, where a run from zero always stays; from outside, |h| does
+            not grow, but nothing else is promised. At most 0.05, with solver "euler", "hybrid" or "exponential" and dt
+            >= 0; None does not limit the parameters.
         backend: "auto", "fused" or "reference".
 
     >>> cell = lrcnet.DiagonalLRCCell(3, 5)
@@ -185,7 +194,7 @@ class DiagonalLRCCell(Constrained, ODECell):
         self.elastance = one_of("elastance", elastance, self.elastances)
         self.synapses = one_of("synapses", synapses, SYNAPSES)
         self.set_solver(solver, unfolds, negative_dt)
-        self.contraction = _check_contraction(contraction)
+        self.contraction = _check_contraction(contraction, solver, negative_dt)
         self.backend = one_of("backend", backend, kernels.CHOICES)
         mixed = self.synapses == "mixed"
         shapes: dict[str, tuple[int, ...] | None] = {
@@ -285,6 +294,9 @@ class DiagonalLRCCell(Constrained, ODECell):
     def fastest_decay(self) -> float:
         return 1.0
 
+    def longest_certified_step(self) -> float:
+        return super().longest_certified_step() if self.contraction is None else LONGEST_EXPLICIT_STEP
+
     def gates(self, x: Tensor, h: Tensor, states: Tensor, batch_major: bool) -> GatesByName:
         values = self.values()
         terms, mixed = self.input_terms(values, x), self.synapses == "mixed"
@@ -344,8 +356,21 @@ class DiagonalLRCCell(Constrained, ODECell):
         return parts if self.contraction is None else f"{parts}, contraction={self.contraction:g}"
 
 
-def _check_contraction(given: Any) -> float | None:
-    rate = None if given is None else read_number(given)
-    if given is not None and (rate is None or not 0 < rate <= FASTEST):
+def _check_contraction(given: Any, solver: str, negative_dt: str) -> float | None:
+    """Return the option `contraction` if it is a rate that the steps of this solver can have."""
+    if given is None:
+        return None
+    rate = read_number(given)
+    if rate is None or not 0 < rate <= FASTEST:
         raise ValueError(f"contraction must be None or above 0 and at most {FASTEST}, but is {given!r}")
+    if solver not in CONTRACTING_SOLVERS:
+        raise ValueError(
+            f"contraction needs a solver whose steps are proved to contract, {', '.join(CONTRACTING_SOLVERS)}, but the "
+            f"solver is {solver!r}; choose one of these, or leave contraction out"
+        )
+    if negative_dt == "allow":
+        raise ValueError(
+            "contraction holds for dt >= 0 only, but negative_dt is 'allow', and a step back in time drives states "
+            "apart; pass negative_dt='error' or 'clamp', or leave contraction out"
+        )
     return rate
