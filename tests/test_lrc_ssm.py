@@ -66,8 +66,62 @@ def test_bad_sizes_get_a_sentence() -> None:
         lrcnet.LrcSSM(3, 2, states=0)
     with pytest.raises(ValueError, match="blocks must be"):
         lrcnet.LrcSSM(3, 2, blocks=0)
-    with pytest.raises(TypeError, match="DiagonalLRC has no option elastence"):
+    with pytest.raises(TypeError, match=r"LrcSSM has no option elastence; it takes .*: did you mean elastance\?"):
         lrcnet.LrcSSM(3, 2, elastence="symmetric")
+
+
+@pytest.mark.parametrize(
+    ("option", "instead"),
+    [
+        ({"bidirectional": True}, r"use lrcnet\.DiagonalLRC\(\.\.\., bidirectional=True\)"),
+        ({"num_layers": 2}, "pass blocks"),
+        ({"batch_first": False}, "always batch first"),
+        ({"bias": False}, "always have one"),
+    ],
+    ids=str,
+)
+def test_options_of_a_layer_that_a_network_cannot_have_are_refused(option: dict[str, object], instead: str) -> None:
+    with pytest.raises(TypeError, match=f"^LrcSSM has no option {next(iter(option))}, but it was given; .*{instead}"):
+        lrcnet.LrcSSM(3, 2, **option)
+
+
+@pytest.mark.parametrize("pooling", [None, "mean", "last", "max"])
+def test_the_whole_network_has_the_dtype_that_is_asked_for(pooling: str | None) -> None:
+    network, x, dt = make(pooling, dtype=torch.float64), torch.randn(2, 9, 3).double(), torch.rand(2, 9).double()
+    assert {parameter.dtype for parameter in network.parameters()} == {torch.float64}
+    answer = network(x, dt=dt)
+    assert answer.dtype is torch.float64
+    answer.square().sum().backward()
+    assert all(bool(p.grad.isfinite().all()) and p.grad.dtype is torch.float64 for p in network.parameters())
+    assert network.step(x[:, 0])[0].dtype is torch.float64
+
+
+def test_the_whole_network_is_on_the_device_that_is_asked_for() -> None:
+    network = make(device="meta")
+    assert all(parameter.is_meta for parameter in network.parameters())
+    assert network(torch.empty(2, 9, 3, device="meta")).shape == (2, 2)
+
+
+def test_dtype_and_device_are_not_part_of_a_folder(tmp_path: Path) -> None:
+    network, x = make(dtype=torch.float64, device="cpu"), torch.randn(2, 9, 3).double()
+    assert torch.equal(lrcnet.load(network.save(tmp_path / "model"))(x), network(x))
+
+
+def test_a_network_calibrates_the_time_of_all_blocks() -> None:
+    network, x, dt = make(time_scale="auto"), torch.randn(2, 9, 3), torch.full((2, 9), 30.0)
+    with pytest.raises(RuntimeError, match=r"^LrcSSM has time_scale='auto' but no scale yet.*calibrate_time\(dt\)"):
+        network(x, dt=dt)
+    assert network.calibrate_time(dt) == 30.0
+    assert [recurrence.time_scale for recurrence in network.network.layer.recurrences] == [30.0, 30.0]
+    torch.testing.assert_close(network(x, dt=dt), network(x))
+
+
+def test_a_step_that_is_too_long_warns_once_and_names_the_caller() -> None:
+    network, x = make(), torch.randn(2, 9, 3)
+    with pytest.warns(lrcnet.StabilityWarning, match="LrcSSM with 1 explicit euler") as record:
+        network(x, dt=torch.full((2, 9), 5.0))
+    assert [warning.filename for warning in record] == [__file__]
+    make(time_warnings=False)(x, dt=torch.full((2, 9), 5.0))
 
 
 def test_a_folder_gives_the_same_network(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ Axes: B batch, T time, n inputs, H hidden features, N states of a block.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Unpack
 
 import torch
@@ -14,10 +14,10 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
 from lrcnet.diagonal import DiagonalLRC
-from lrcnet.errors import check_kind, positive_size
+from lrcnet.errors import check_kind, check_placement, positive_size, suggest
 from lrcnet.models import Classifier, Dt, Pooling, Tagger
 from lrcnet.saving import Saveable
-from lrcnet.sequence import check_dropout, check_features
+from lrcnet.sequence import check_dropout, check_features, explain_shortage
 
 if TYPE_CHECKING:
     from lrcnet.options import DiagonalOptions
@@ -28,6 +28,26 @@ def _map(function: Callable[[Tensor], Tensor], values: Any) -> Any:
     return values._replace(data=function(values.data)) if isinstance(values, PackedSequence) else function(values)
 
 
+# The arguments of torch.nn.GRU that an LrcSSM does not take, and the way to the same end.
+_INSTEAD = {
+    "batch_first": "its input is always batch first: transpose (time, batch, input) yourself",
+    "bias": "its recurrences always have one: leave it out",
+    "bidirectional": "it only looks back: for both directions use lrcnet.DiagonalLRC(..., bidirectional=True)",
+    "num_layers": "its depth is the number of blocks: pass blocks",
+    "proj_size": "its output has hidden_size features whatever its states: pass states",
+}
+
+
+def _check_options(given: Iterable[str]) -> None:
+    """Raise a TypeError unless all options are those of the recurrences."""
+    valid = DiagonalLRC.options()
+    for name in given:
+        if name in _INSTEAD:
+            raise TypeError(f"LrcSSM has no option {name}, but it was given; {_INSTEAD[name]}")
+        if name not in valid:
+            raise TypeError(f"LrcSSM has no option {name}; it takes {', '.join(valid)}: {suggest(name, valid)}")
+
+
 class LrcSSMBlock(nn.Module):
     """Norm, diagonal LRC, a linear map of its states, a gated MLP, and a residual connection around all of it.
 
@@ -35,18 +55,28 @@ class LrcSSMBlock(nn.Module):
         width: H, features of its input and output.
         states: N, units of the recurrence.
         dropout: share of the features dropped after the recurrence and after the MLP in training.
+        device, dtype: of all parameters.
         options: those of `DiagonalLRC`.
     """
 
-    def __init__(self, width: int, states: int, dropout: float = 0.0, **options: Any) -> None:
+    def __init__(
+        self,
+        width: int,
+        states: int,
+        dropout: float = 0.0,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+        **options: Any,
+    ) -> None:
         super().__init__()
-        self.norm = nn.LayerNorm(width)
-        self.recurrence = DiagonalLRC(width, states, batch_first=True, **options)
-        self.read = nn.Linear(states, width)
-        self.skip = nn.Parameter(torch.ones(width))
-        self.mlp = nn.Sequential(
-            nn.GELU(), nn.Dropout(dropout), nn.Linear(width, 2 * width), nn.GLU(-1), nn.Dropout(dropout)
-        )
+        self.norm = nn.LayerNorm(width, device=device, dtype=dtype)
+        self.recurrence = DiagonalLRC(width, states, batch_first=True, device=device, dtype=dtype, **options)
+        # Its messages are about the network that the user built.
+        self.recurrence.mode = LrcSSMLayer.mode
+        self.read = nn.Linear(states, width, device=device, dtype=dtype)
+        self.skip = nn.Parameter(torch.ones(width, device=device, dtype=dtype))
+        widen = nn.Linear(width, 2 * width, device=device, dtype=dtype)
+        self.mlp = nn.Sequential(nn.GELU(), nn.Dropout(dropout), widen, nn.GLU(-1), nn.Dropout(dropout))
 
     def forward(self, x: Any, state: Tensor | None = None, *, dt: Dt = None) -> tuple[Any, Tensor]:
         """Return the features, laid out as x, (B, T, H) or packed, and the last state (1, B, N)."""
@@ -80,15 +110,27 @@ class LrcSSMLayer(nn.Module):
     batch_first, bidirectional = True, False
 
     def __init__(
-        self, input_size: int, hidden_size: int, states: int, blocks: int, dropout: float = 0.0, **options: Any
+        self,
+        input_size: int,
+        hidden_size: int,
+        states: int,
+        blocks: int,
+        dropout: float = 0.0,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+        **options: Any,
     ) -> None:
         super().__init__()
+        _check_options(options)
+        check_placement(device, dtype)
         self.input_size, self.hidden_size, self.states = positive_size("input_size", input_size), hidden_size, states
-        self.encoder = nn.Linear(input_size, positive_size("hidden_size", hidden_size))
-        self.blocks = nn.ModuleList(
-            LrcSSMBlock(hidden_size, positive_size("states", states), dropout, **options)
-            for _ in range(positive_size("blocks", blocks))
-        )
+        self.encoder = nn.Linear(input_size, positive_size("hidden_size", hidden_size), device=device, dtype=dtype)
+        self.blocks = nn.ModuleList()
+        for _ in range(positive_size("blocks", blocks)):
+            block = LrcSSMBlock(hidden_size, positive_size("states", states), dropout, device, dtype, **options)
+            self.blocks.append(block)
+            # All blocks see the same gaps, so that the first one warns for all.
+            options["time_warnings"] = False
 
     def _check(self, x: Any, state: Tensor | None) -> Any:
         """Return x if it has the features of the encoder and a state has one part per block; raise otherwise."""
@@ -104,11 +146,19 @@ class LrcSSMLayer(nn.Module):
         return x
 
     def forward(self, x: Any, state: Tensor | None = None, *, dt: Dt = None) -> tuple[Any, Tensor]:
-        features, last = _map(self.encoder, self._check(x, state)), []
-        for i, block in enumerate(self.blocks):
-            features, new = block(features, None if state is None else state[i : i + 1], dt=dt)
-            last.append(new)
-        return features, torch.cat(last)
+        self._check(x, state)
+        try:
+            features, last = _map(self.encoder, x), []
+            for i, block in enumerate(self.blocks):
+                features, new = block(features, None if state is None else state[i : i + 1], dt=dt)
+                last.append(new)
+            return features, torch.cat(last)
+        except RuntimeError as error:
+            remedy = "go through the sequence step by step, `answer, state = network.step(x, state)`"
+            explained = explain_shortage(self.mode, x, True, error, remedy)
+            if explained is error:
+                raise
+            raise explained from error
 
     def step(self, x: Tensor, state: Tensor | None = None, dt: float | Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Take one reading x (B, n) or (n,); return the features and the new state."""
@@ -119,10 +169,11 @@ class LrcSSMLayer(nn.Module):
             last.append(new)
         return features, torch.cat(last)
 
-    def calibrate_time(self, dt: Tensor | float) -> None:
-        """Set the time scale of every block to the median gap; see `ContinuousLayer.calibrate_time`."""
+    def calibrate_time(self, dt: Any) -> float:
+        """Set the time scale of every block to the median gap, and return it; see `ContinuousLayer.calibrate_time`."""
         for recurrence in self.recurrences:
-            recurrence.calibrate_time(dt)
+            scale = recurrence.calibrate_time(dt)
+        return scale
 
     @property
     def recurrences(self) -> list[DiagonalLRC]:
@@ -166,7 +217,9 @@ class LrcSSM(Saveable, nn.Module):
         blocks: number of blocks.
         pooling: "mean", "last" or "max" gives one answer per sequence, None one per reading.
         dropout: share of the features dropped in training.
-        options: those of `DiagonalLRC`, such as elastance, solver, contraction and time_scale.
+        device, dtype: of all parameters, as in torch.nn.Linear.
+        options: those of `DiagonalLRC`, such as elastance, solver, contraction and time_scale; an unknown one is a
+            TypeError that lists the valid ones.
 
     >>> network = lrcnet.LrcSSM(3, 2, hidden_size=16, states=8)
     >>> network(torch.randn(4, 500, 3), lengths=torch.tensor([500, 400, 30, 1])).shape
@@ -183,16 +236,19 @@ class LrcSSM(Saveable, nn.Module):
         blocks: int = 2,
         pooling: Pooling | None = "mean",
         dropout: float = 0.0,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
         **options: Unpack[DiagonalOptions],
     ) -> None:
         super().__init__()
         check_dropout(dropout, num_layers=2)
-        layer = LrcSSMLayer(input_size, hidden_size, states, blocks, dropout, **options)
+        layer = LrcSSMLayer(input_size, hidden_size, states, blocks, dropout, device, dtype, **options)
         self.network = (
             Tagger(layer, hidden_size, output_size)
             if pooling is None
             else Classifier(layer, hidden_size, output_size, pooling=pooling)
         )
+        self.network.head.to(device=device, dtype=dtype)
 
     def forward(self, x: Tensor | PackedSequence, dt: Dt = None, lengths: Tensor | None = None) -> Any:
         """Return (B, output_size), or an answer for every reading of x (B, T, n) if there is no pooling.
@@ -207,6 +263,11 @@ class LrcSSM(Saveable, nn.Module):
     def step(self, x: Tensor, state: Any = None, dt: float | Tensor | None = None) -> tuple[Tensor, Any]:
         """Return the answer after one more reading x (B, n), and the new state; or both without B."""
         return self.network.step(x, state, dt)
+
+    def calibrate_time(self, dt: Any) -> float:
+        """Set the time scale of every block to the median gap, and return it; see `ContinuousLayer.calibrate_time`."""
+        assert isinstance(self.network.layer, LrcSSMLayer)
+        return self.network.layer.calibrate_time(dt)
 
 
 # help() and folders see the options of the recurrences one by one.

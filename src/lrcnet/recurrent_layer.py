@@ -24,6 +24,7 @@ from lrcnet.sequence import (
     as_sequence,
     cast_to,
     check_dropout,
+    explain_shortage,
     initial_state,
     read_input,
     under_autocast,
@@ -131,17 +132,34 @@ class RecurrentLayer(Saveable, Unscriptable, nn.Module):
         Returns:
             The output (T, B, D*m) in the layout of the input, and the last states (L*D, B, m). With a wiring, the
             output has the motor neurons only, D times `proj_size` features if that is not 0.
+
+        Raises:
+            SequenceMemoryError: if there is not enough memory for all steps; a RuntimeError and a MemoryError.
         """
-        answer = self._scan_at_once(input) if hx is None and dt is None else None
-        if answer is not None:
-            return answer
-        like = self._first_parameter()
-        if under_autocast(like):
-            # Half-precision states would round away the change that a small dt makes, so cast the input and compute in
-            # full precision.
-            with torch.autocast(like.device.type, enabled=False):
-                return self._run(cast_to(input, like.dtype), cast_to(hx, like.dtype), cast_to(dt, like.dtype), like)
-        return self._run(input, hx, dt, like)
+        try:
+            answer = self._scan_at_once(input) if hx is None and dt is None else None
+            if answer is not None:
+                return answer
+            like = self._first_parameter()
+            if under_autocast(like):
+                # Half-precision states would round away the change that a small dt makes, so cast the input and compute
+                # in full precision.
+                with torch.autocast(like.device.type, enabled=False):
+                    return self._run(cast_to(input, like.dtype), cast_to(hx, like.dtype), cast_to(dt, like.dtype), like)
+            return self._run(input, hx, dt, like)
+        except RuntimeError as error:
+            explained = explain_shortage(self.mode, input, self.batch_first, error, self._how_to_save_memory())
+            if explained is error:
+                raise
+            raise explained from error
+
+    def _how_to_save_memory(self) -> str:
+        if self.bidirectional:
+            return "use shorter sequences, because the reverse direction starts at the last step"
+        return (
+            "run over the sequence in pieces that pass the state on, `output, state = layer(piece, state)`, or step by "
+            "step with `layer.step`; in training, detach the state between pieces"
+        )
 
     def _scan_at_once(self, x: Tensor | PackedSequence) -> tuple[Tensor, Tensor] | None:
         """Return the answer for dt = 1 and states of zero, or None; a hook for layers that know a shorter path."""

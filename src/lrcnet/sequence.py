@@ -3,6 +3,7 @@
 Axes: T time, B batch, n inputs, m hidden units. dt_t is the time that passed before x_t.
 """
 
+import re
 import warnings
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -15,6 +16,12 @@ from lrcnet.errors import describe_kind
 
 Dt = float | Tensor | PackedSequence | None
 Given = TypeVar("Given")
+# What torch says when memory is short, on the CPU and on a GPU, with the size that it asked for.
+_SHORTAGE = re.compile(r"DefaultCPUAllocator: .*?\d+ bytes|\w+ out of memory\. Tried to allocate [\d.]+ \w+")
+
+
+class SequenceMemoryError(RuntimeError, MemoryError):
+    """The states of a sequence do not fit into memory; a RuntimeError as torch's own, and a MemoryError as Python's."""
 
 
 class Sequences(NamedTuple):
@@ -280,6 +287,35 @@ def as_sequence(
         raise ValueError(f"{owner}.step expects x of 2 dimensions (batch, input) or 1 (input), but x {given}")
     axis = 1 if batch_first and x.dim() == 2 else 0
     return x.unsqueeze(axis), dt.unsqueeze(axis) if isinstance(dt, Tensor) and dt.dim() else dt, axis
+
+
+def explain_shortage(
+    owner: str, given: Tensor | PackedSequence, batch_first: bool, error: RuntimeError, remedy: str
+) -> RuntimeError:
+    """Return the error for a run over sequences that torch ended: one sentence if memory was short, else the same one.
+
+    Args:
+        owner: the layer's name.
+        given: the layer's input.
+        batch_first: its layout.
+        error: torch's error.
+        remedy: the way to run over sequences of this length.
+    """
+    reason = _SHORTAGE.search(str(error))
+    if reason is None:
+        return error
+    if isinstance(given, PackedSequence):
+        steps, batch = len(given.batch_sizes), int(given.batch_sizes[0])
+    else:
+        time = 1 if batch_first and given.dim() == 3 else 0
+        steps, batch = given.shape[time], given.shape[1 - time] if given.dim() == 3 else 1
+    fewer = "run over fewer sequences at a time, or " if batch > 1 else ""
+    # Programs that look for a shortage on a GPU catch torch's own type.
+    kind = torch.OutOfMemoryError if isinstance(error, torch.OutOfMemoryError) else SequenceMemoryError
+    return kind(
+        f"{owner} must have memory for all {steps} steps of {batch} sequence(s) at once, but there is not enough "
+        f"({reason[0]}); {fewer}{remedy}"
+    )
 
 
 def under_autocast(tensor: Tensor) -> bool:
