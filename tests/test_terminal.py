@@ -31,7 +31,15 @@ class Terminal:
         self.controller, device = pty.openpty()
         variables = {**os.environ, "COLUMNS": "80", "LINES": "24", "TERM": "xterm", **environment}
         self.process = subprocess.Popen(
-            command, stdin=device, stdout=device, stderr=device, cwd=folder, env=variables, start_new_session=True
+            command,
+            stdin=device,
+            stdout=device,
+            stderr=device,
+            cwd=folder,
+            env=variables,
+            start_new_session=True,
+            # A shell's background job, such as `make test &`, passes an ignored Ctrl-C on to its programs.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         os.close(device)
         self.text = ""
