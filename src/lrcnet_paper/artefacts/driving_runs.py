@@ -21,6 +21,7 @@ from lrcnet_paper.training.spec import Option, RunSpec
 TASK = "driving"
 # Largest norm of a gradient.
 CLIP = 1.0
+GAIN = "validation_sharp_bend_gain"
 # A policy whose mean gain in sharp bends is below this is undertrained.
 ENOUGH_GAIN = 0.8
 
@@ -183,7 +184,7 @@ def conditions(*groups: Group) -> Conditions:
 
 def sharp_bend_gain(group: Group | None) -> Estimate | None:
     """Return the mean over seeds of the gain in sharp bends: 1 steers as the expert does, 0 does not react."""
-    return None if group is None else group.metric("validation_sharp_bend_gain", digits=2)
+    return None if group is None else group.metric(GAIN, digits=2)
 
 
 def _undertrained(group: Group) -> tuple[str, ...]:

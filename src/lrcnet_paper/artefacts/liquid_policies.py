@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ from lrcnet_paper.artefacts import driving_runs as driving
 from lrcnet_paper.artefacts.artefact import Artefact, Rendered
 from lrcnet_paper.artefacts.attention.similarity import mean_similarity
 from lrcnet_paper.artefacts.closed_loop import likelihood
-from lrcnet_paper.artefacts.driving_runs import EFFICIENCY, FURTHER
+from lrcnet_paper.artefacts.driving_runs import EFFICIENCY, FURTHER, Model
 from lrcnet_paper.artefacts.policy_measurements import SEASONS, measured_part
 from lrcnet_paper.training.budgets import check_budget
 
@@ -53,12 +54,24 @@ def render(runs: Sequence[FinishedRun]) -> Rendered:
                 rows,
                 "Crashes: the share of drives over both seasons, by the variance of the noise on the normalised frame. "
                 "Attention: structural similarity with and without noise, the mean over both variances. "
-                f"{driving.describe(groups)} The paper has no such table.",
+                f"{_failures(groups)}{driving.describe(groups)} The paper has no such table.",
             )
         ],
         skipped=["LTC and STC as policies: none has been trained end to end"] if missing else [],
         differences=(*driving.end_to_end_differences(groups), driving.LOSSES),
     )
+
+
+def _failures(groups: Mapping[Model, Group]) -> str:
+    """Name the seeds that did not learn to steer: they are in the means, and explain their spread."""
+    failed = [
+        f"{name} with seed {run.result.seed} (gain {gain:.2f})"
+        for name, model in EFFICIENCY.items()
+        if model in groups
+        for run in groups[model].runs
+        if (gain := run.result.metrics.get(driving.GAIN, math.nan)) < driving.ENOUGH_GAIN
+    ]
+    return f"Not learned, and included in the means: {', '.join(failed)}. " if failed else ""
 
 
 def _row(name: str, group: Group | None) -> tuple[Cell, ...]:
