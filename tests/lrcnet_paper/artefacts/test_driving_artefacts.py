@@ -90,6 +90,21 @@ def test_the_noise_sweep_has_six_levels_both_readings_and_a_hundred_roads_per_ce
         assert roads >= 100
 
 
+def test_a_policy_that_did_not_learn_is_named_and_stays_in_the_means(all_runs):
+    broken, changed = [], 0
+    for run in all_runs:
+        result = run.result
+        if (result.model, result.variant, result.seed) == ("ltc", "own", 1) and driving_runs.GAIN in result.metrics:
+            run = replace(run, result=replace(result, metrics={**result.metrics, driving_runs.GAIN: 0.01}))
+            changed += 1
+        broken.append(run)
+    assert changed
+    content = artefacts.load("liquid-policies").render(broken)
+    assert "Not learned, and included in the means: LTC H6 with seed 1 (gain 0.01)." in content.tables[0].note
+    row = next(row for row in rows_of(content, "liquid-policies") if row["network"] == "LTC H6")
+    assert row["gain in sharp bends"].seeds == row["seeds"]
+
+
 def test_ltc_and_stc_are_trained_end_to_end_and_stand_beside_the_lrcus(rendered):
     rows = rows_of(rendered["liquid-policies"], "liquid-policies")
     assert [row["network"] for row in rows] == list(driving_runs.EFFICIENCY)
