@@ -204,7 +204,8 @@ def _reasons(sections: Sequence[ArtefactSection]) -> str:
 def _in_words(reason: str) -> str:
     if reason == "not measured":
         return "without runs under today's protocol"
-    return f"by {reason} only" if reason.endswith((" seed", " seeds", " in common")) else f"with {reason}"
+    few = reason.removesuffix(" in common")
+    return f"with {few} only" if few.endswith((" seed", " seeds")) else f"with {few}"
 
 
 def _is_short(note: str) -> bool:
