@@ -190,6 +190,22 @@ def test_runs_with_other_initial_values_stay_out_of_the_papers_rows(all_runs, re
     assert rows[0]["accuracy"].mean > 98
 
 
+def test_initial_values_of_runs_of_different_lengths_are_compared_after_equally_many_epochs():
+    options = {"init": "balanced", "parametrisation": "scaled"}
+    paper, library = (
+        synthetic_runs.classification_run("psmnist", "permuted", "lrcu-s", 0, epochs, centre=0.8, **choices)
+        for epochs, choices in ((20, {}), (5, {"options": options}))
+    )
+    content = classification.render([paper, library])
+    table = next(part for part in content.sensitivities if part.name == "initial-values")
+    best = [100 * max(run.history["validation_accuracy"][:5]) for run in (library, paper)]
+    assert best[0] > best[1] + 1
+    assert (
+        f"psMNIST, LRCU-S: after 5 epochs of each, the best validation accuracy is {best[0]:.1f} % from the library's "
+        f"initial values and {best[1]:.1f} % from the paper's."
+    ) in table.note
+
+
 def test_a_diverged_run_is_counted_with_its_siblings(rendered):
     row = next(row for row in rows_of(rendered["classification"], "psmnist") if row["model"] == "MGU")
     assert (row["seeds"], row["ours"].seeds, row["ours"].diverged) == (2, 1, 1)
