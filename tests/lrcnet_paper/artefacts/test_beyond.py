@@ -6,7 +6,7 @@ import pytest
 
 from lrcnet_paper import artefacts
 from lrcnet_paper.artefacts.beyond import PUBLISHED
-from lrcnet_paper.artefacts.irregular.figure import describe_gains, mean_gains, share_scores
+from lrcnet_paper.artefacts.irregular.figure import describe_gains, draw_shares, mean_gains, share_scores
 from tests.lrcnet_paper.artefacts import synthetic_runs
 from tests.lrcnet_paper.artefacts.synthetic_runs import rows_of
 
@@ -45,3 +45,10 @@ def test_the_figure_says_from_which_share_on_gaps_matter():
     assert gains[0] < 5 < gains[60] < gains[90]
     assert "once 60 % of the readings are dropped" in describe_gains(curves)
     assert "gains less than 5 points" in describe_gains(share_scores([r for r in runs if r.result.variant == "drop-0"]))
+
+
+def test_a_panel_without_a_model_is_not_drawn():
+    runs = [run for run in synthetic_runs.beyond_runs() if run.result.task == "thinned"]
+    models = sorted({run.result.model for run in runs})[:5]
+    figure = draw_shares(share_scores([run for run in runs if run.result.model in models])).figure
+    assert sum(axes.get_visible() for axes in figure.axes) == len(models)

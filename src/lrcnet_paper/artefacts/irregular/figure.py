@@ -84,7 +84,7 @@ def _draw(curves: ShareScores, finding: str) -> Any:
         columns = min(4, len(models))
         lines = -(-len(models) // columns)
         figure = Figure(figsize=(7.2, 0.9 + 1.9 * lines), layout="constrained")
-        panels = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False).flat
+        panels = list(figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False).flat)
         for axes, model in zip(panels, models, strict=False):
             style = palette.model_style(model)
             for known, dashes, marker in ((True, "-", "o"), (False, (0, (2, 2)), "s")):
@@ -101,7 +101,7 @@ def _draw(curves: ShareScores, finding: str) -> Any:
                 )
             axes.axhline(CHANCE, color=palette.INK, linewidth=0.9, linestyle=":")
             axes.set(title=style.label, xlabel="readings dropped (%)", ylim=(20, 102))
-        for axes in list(panels)[len(models) :]:
+        for axes in panels[len(models) :]:
             axes.set_visible(False)
         figure.supylabel("test accuracy (%)", fontsize=9)
         marks = [
