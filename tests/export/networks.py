@@ -87,7 +87,7 @@ SLOW: dict[str, Callable[[], Any]] = {
     "lrc-ssm-per-reading": lambda: lrc_ssm(pooling=None, time_feature=True, blocks=3),
     "lrc-ssm-per-channel": lambda: lrc_ssm(pooling="max", synapses="per-channel", elastance="asymmetric"),
     "lrc-ssm-contraction": lambda: lrc_ssm(pooling="last", contraction=0.01, solver="exponential"),
-    "diagonal-contraction": lambda: layer("diagonal-lrc", contraction=0.01),
+    "diagonal-contraction": lambda: layer("diagonal-lrc", contraction=0.01, time_warnings=False),
     "asymmetric": lambda: layer("lrcu", elastance="asymmetric", output_map=True, bias=False),
     "softplus": lambda: layer("lrc", constraint="softplus", input_map=False, parametrisation="sigma-mu"),
     "time-feature": lambda: layer("lrcu", time_feature=True, time_scale=60.0),

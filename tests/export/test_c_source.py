@@ -193,6 +193,14 @@ def test_the_header_compiles_alone_and_as_cpp(tmp_path: Path) -> None:
         subprocess.run(command, check=True)
 
 
+def test_the_gaps_of_the_self_test_warn_nobody() -> None:
+    """Any warning fails a test, and one Euler step of this network contracts up to 4/3 only: the gaps reach 1.9."""
+    model = lrcnet.DiagonalLRC(3, 4, contraction=0.01)
+    generate_c(model)
+    with pytest.warns(lrcnet.StabilityWarning, match="contracts only up to"):
+        model(torch.zeros(2, 1, 3), dt=1.9)
+
+
 def test_absent_synapses_are_not_stored_and_not_computed() -> None:
     whole, wired = generate_c(networks.build("lrcu")), generate_c(networks.build("sparse"))
     assert "_source[]" in wired.source
