@@ -16,7 +16,7 @@ SLOWEST = {"LRCU-S": 6.0, "torch.nn.GRU": 2.0}
 
 
 def measure() -> list[Measurement]:
-    return [*_rivals(), *_lengths(), *_memory()]
+    return [*_rivals(), _first_layer(), *_lengths(), *_memory()]
 
 
 def _rivals() -> list[Measurement]:
@@ -36,6 +36,15 @@ def _rivals() -> list[Measurement]:
         bound,
         *_compare(what, own, dict(zip(list(layers)[1:], others, strict=True))),
     ]
+
+
+def _first_layer() -> Measurement:
+    """Measure the same beside the dense layer without the gradient of x, which nobody needs if x is data."""
+    x = torch.rand(SHAPE)
+    layers = [layer(SHAPE[2], WIDTH, batch_first=True, backend="fused") for layer in (lrcnet.DiagonalLRC, lrcnet.LRCU)]
+    own, dense = best_in_turn(*(training_step(layer, x) for layer in layers), repeats=3, rounds=3)
+    what = f"DiagonalLRC {WIDTH} {SHAPE}, forward + backward without the gradient of x"
+    return _compare(what, own, {"LRCU-S": dense})[0]
 
 
 def _products() -> Callable[[], None]:
