@@ -20,6 +20,7 @@ from lrcnet_paper.tasks.driving import FEATURE_VARIANTS
 from lrcnet_paper.training.length import run_length
 from lrcnet_paper.training.optimisers import make_optimiser
 from lrcnet_paper.training.problems import ProblemSettings, ProcessShare, problem_class
+from lrcnet_paper.training.single_run import default_threads, use_threads
 from lrcnet_paper.training.spec import RunSpec
 
 # The first step allocates memory and is not timed.
@@ -44,12 +45,15 @@ class Cost:
         return f"{self.name}: {self.runs} run{'' if self.runs == 1 else 's'}, about {self.hours:.2g} core-hours"
 
 
-def estimate_costs(specs: Sequence[RunSpec], data: str | os.PathLike[str] | None = None) -> Iterator[Cost]:
+def estimate_costs(
+    specs: Sequence[RunSpec], data: str | os.PathLike[str] | None = None, threads: int | None = None
+) -> Iterator[Cost]:
     """Time a pilot of each kind of run, and yield the cost of all runs of that kind.
 
     Args:
         specs: the runs; those that differ in seed or schedule only have the same cost.
         data: folder of the data files; see `lrcnet_paper.training.run`.
+        threads: threads of each run; None for the number that a new run takes.
     """
 
     def kind(spec: RunSpec) -> str:
@@ -58,7 +62,9 @@ def estimate_costs(specs: Sequence[RunSpec], data: str | os.PathLike[str] | None
 
     for name, members in groupby(sorted(specs, key=kind), key=kind):
         runs = list(members)
-        seconds = time_step(runs[0], data)
+        # Threads that the run does not have would wait for each other, and waiting counts as processor time.
+        with use_threads(threads or default_threads(runs[0])):
+            seconds = time_step(runs[0], data)
         yield Cost(name, len(runs), seconds * sum(count_steps(spec) for spec in runs) / 3600)
 
 

@@ -97,7 +97,7 @@ def reproduce(
     left_out = None
     if specs:
         if budget != "smoke":
-            report_costs([spec for spec in specs if not is_done(spec, out)], data, on_line)
+            report_costs([spec for spec in specs if not is_done(spec, out)], data, on_line, threads)
         table = GridTable(specs) if progress and is_drawn() else None
         choices: dict[str, Any] = {"engine": engine, "progress": progress, "threads": threads, "address": address}
         try:
@@ -117,10 +117,10 @@ def reproduce(
     return Reproduction(runs, sections, files, collected, missing, left_out)
 
 
-def report_costs(specs: Sequence[RunSpec], data: AnyPath | None, on_line: OnLine) -> None:
+def report_costs(specs: Sequence[RunSpec], data: AnyPath | None, on_line: OnLine, threads: int | None = None) -> None:
     """Report the core-hours of runs before they start, each kind of run and the sum."""
     costs = []
-    for cost in estimate_costs(specs, data):
+    for cost in estimate_costs(specs, data, threads):
         on_line(f"cost of {cost}")
         costs.append(cost)
     if costs:

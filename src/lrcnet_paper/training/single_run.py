@@ -141,7 +141,7 @@ def _train_in_process(
     # The first process holds the lock for all of them.
     lock = run_folder.lock_folder(folder) if fabric.is_global_zero else contextlib.nullcontext()
     threads = threads or run_folder.first_threads(folder) or default_threads(spec)
-    with lock, _set_threads(threads), shown_to_caller(progress and fabric.is_global_zero):
+    with lock, use_threads(threads), shown_to_caller(progress and fabric.is_global_zero):
         return Fit(fabric, spec, folder, data, progress, loggers).run().as_dict()
 
 
@@ -164,7 +164,8 @@ def _make_fabric(spec: RunSpec) -> Fabric:
 
 
 @contextlib.contextmanager
-def _set_threads(count: int | None) -> Iterator[None]:
+def use_threads(count: int | None) -> Iterator[None]:
+    """Set the number of torch's threads for a block; None leaves it as it is."""
     before = torch.get_num_threads()
     torch.set_num_threads(before if count is None else count)
     try:

@@ -1,6 +1,7 @@
 """The cost of planned runs, which is printed before a budget starts."""
 
 import pytest
+import torch
 
 from lrcnet_paper.reproduction import costs, pipeline
 from lrcnet_paper.training.spec import RunSpec
@@ -30,6 +31,25 @@ def test_runs_of_one_kind_share_a_pilot(monkeypatch):
         "cost of neural-ode spiral neural-ode: 2 runs, about 1 core-hours",
         "cost of all 4 runs: about 2 core-hours of training",
     ]
+
+
+@pytest.mark.parametrize(
+    ("spec", "threads", "expected"),
+    [
+        (RunSpec("xor", "events", "lstm"), None, 1),
+        (RunSpec("xor", "events", "lstm"), 3, 3),
+        (RunSpec("person", "coarse", "lstm"), None, 2),
+    ],
+)
+def test_a_pilot_has_the_threads_of_its_run(spec, threads, expected, monkeypatch):
+    monkeypatch.setattr(costs, "time_step", lambda spec, data: float(torch.get_num_threads()))
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        (cost,) = costs.estimate_costs([spec], threads=threads)
+    finally:
+        torch.set_num_threads(before)
+    assert cost.hours == expected * costs.count_steps(spec) / 3600
 
 
 @pytest.mark.parametrize("model", ["lrc-s", "neural-ode"])

@@ -37,9 +37,9 @@ class Benchmark:
 
 _FOLDS = tuple(f"fold-{number}" for number in range(1, 6))
 BENCHMARKS: Mapping[str, Benchmark] = {
-    "xor": Benchmark("Event-based XOR", ("events",), 10_000, 40, (1e-3, 3e-3, 1e-2), (3, 10_000)),
+    "xor": Benchmark("Event-based XOR", ("events",), 10_000, 40, (1e-3, 3e-3, 1e-2), (8, 100_000)),
     "physionet": Benchmark("PhysioNet 2012", _FOLDS, 20_000, 30, (1e-3, 3e-3, 1e-2), (3, 1_000)),
-    "event-mnist": Benchmark("Event-based MNIST", ("events",), 20_000, 30, (5e-4, 1.5e-3, 5e-3), (1, 2_000)),
+    "event-mnist": Benchmark("Event-based MNIST", ("events",), 20_000, 30, (5e-4, 1.5e-3, 5e-3), (3, 20_000)),
 }
 # The figure: readings are dropped from a generated oscillation. Its rate is searched at the middle share.
 FIGURE = "thinned"
