@@ -16,6 +16,7 @@ from lrcnet_paper.artefacts.artefact import Claim, Comparison, MeasuringArtefact
 from lrcnet_paper.artefacts.curves import ONE_DEVIATION, draw_band, legend_below, write_finding
 from lrcnet_paper.artefacts.driving_runs import POLICIES, Model
 from lrcnet_paper.artefacts.policy_measurements import GATED, PRIMARY_READING, READING_NAMES, READING_NOTE, SEASONS
+from lrcnet_paper.artefacts.sentences import join_words
 from lrcnet_paper.driving.closed_loop import READINGS, NoiseReading
 from lrcnet_paper.results.estimate import Estimate, mean_over_seeds
 from lrcnet_paper.results.groups import Group
@@ -50,7 +51,7 @@ CLAIMED: Mapping[Any, Any] = {
 }
 # The paper's two variances, and a sweep below them, so that crash rates do not sit at the ceiling.
 NOISES = (0.0, 0.003, 0.01, 0.03, 0.06, 0.1, 0.2)
-# Below this share of crashes of both policies a comparison has a warning.
+# A comparison has a warning if the share of crashes of both policies is not above this.
 RARE = 0.05
 
 
@@ -227,25 +228,40 @@ def _claims(measured: Mapping[Model, Group]) -> list[Claim]:
         for model in ("lrcu-a", "lrcu-s"):
             # Where the means of the paper are equal, it has neither ahead.
             rivals = [other for other in GATED if CLAIMED[noise][other].mean != CLAIMED[noise][model].mean]
-            names = [palette.model_label(other) for other in rivals]
+            names = join_words([palette.model_label(other) for other in rivals])
+            warning = _rare_warning(measured, noise, model, rivals)
             claims.append(
                 Claim.against_all(
-                    f"Noise {noise:g}: {palette.model_label(model)} crashes less often than "
-                    f"{', '.join(names[:-1])} and {names[-1]}.",
-                    {name: _compare(measured, noise, model, other) for name, other in zip(names, rivals, strict=True)},
+                    f"Noise {noise:g}: {palette.model_label(model)} crashes less often than {names}.",
+                    {palette.model_label(other): _compare(measured, noise, model, other, warning) for other in rivals},
                 )
             )
     return claims
 
 
-def _compare(measured: Mapping[Model, Group], noise: float, model: str, other: str) -> Comparison:
+def _rare_warning(measured: Mapping[Model, Group], noise: float, model: str, rivals: Sequence[str]) -> tuple[str, ...]:
+    """Name the rivals that crash hardly ever, as the model does, but often in the paper; () if there are none."""
+
+    def is_rare(name: str) -> bool:
+        group = measured.get(Model(name))
+        share = None if group is None else likelihood(group, noise)
+        return share is not None and share.mean <= RARE
+
+    rare = [other for other in rivals if is_rare(other) and CLAIMED[noise][other].mean > RARE]
+    if not rare or not is_rare(model):
+        return ()
+    names = join_words([palette.model_label(name) for name in (model, *rare)])
+    return (f"{names} each crash in at most {100 * RARE:g} % of the drives, so that a difference can hardly show",)
+
+
+def _compare(
+    measured: Mapping[Model, Group], noise: float, model: str, other: str, warning: tuple[str, ...]
+) -> Comparison:
     claimed = CLAIMED[noise][model], CLAIMED[noise][other]
     pair = [measured.get(Model(name)) for name in (model, other)]
     first, second = (None if g is None else likelihood(g, noise) for g in pair)
     under = driving.conditions(*[g for g in pair if g is not None])
-    if first is not None and second is not None and max(first.mean, second.mean) <= RARE < claimed[1].mean:
-        rare = f"both crash in at most {100 * RARE:g} % of the drives, so that a difference can hardly show"
-        under = replace(under, warnings=(*under.warnings, rare))
+    under = replace(under, warnings=(*under.warnings, *warning))
     return Comparison(
         f"{claimed[0].mean:.3f} against {claimed[1].mean:.3f}",
         "–" if first is None or second is None else f"{first} against {second}",
@@ -314,11 +330,13 @@ def _finding(measured: Mapping[Model, Group]) -> str:
     if note := driving.incomplete(measured):
         return note
     noise = max(CLAIMED)
-    rates = {m: e.mean for m, g in measured.items() if (e := likelihood(g, noise)) is not None}
-    best, worst = min(rates, key=lambda m: rates[m]), max(rates, key=lambda m: rates[m])
+    rates = {m: e for m, g in measured.items() if (e := likelihood(g, noise)) is not None}
+    best, worst = min(rates, key=lambda m: rates[m].mean), max(rates, key=lambda m: rates[m].mean)
     return (
-        f"At variance {noise:g} of the normalised frame {driving.label(best)} crashes least ({100 * rates[best]:.0f} %)"
-        f", {driving.label(worst)} most ({100 * rates[worst]:.0f} %){driving.too_few_seeds(measured)}"
+        f"At variance {noise:g} of the normalised frame {driving.label(best)} crashes least "
+        f"({100 * rates[best].mean:.0f} %{driving.within_spread(rates, largest=False)}), {driving.label(worst)} most "
+        f"({100 * rates[worst].mean:.0f} %{driving.within_spread(rates, largest=True)})"
+        f"{driving.too_few_seeds(measured)}"
     )
 
 

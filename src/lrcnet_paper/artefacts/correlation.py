@@ -157,7 +157,7 @@ def render(runs: Sequence[FinishedRun]) -> Rendered:
         pictures=[_picture(groups)] if groups else [],
         claims=_claims(groups),
         skipped=[] if groups else ["correlations: no model has been trained on a shared head"],
-        differences=(*driving.DIFFERENCES, driving.SHARED_HEAD, OPEN_LOOP),
+        differences=(*driving.shared_head_differences(groups), OPEN_LOOP),
         # A stretch that all policies drove says nothing about one policy alone.
         sensitivities=[_closed_loop_table(closed)] if len(closed) > 1 else [],
     )
@@ -320,14 +320,14 @@ def _picture(groups: Mapping[str, Group]) -> Picture:
 
 
 def _finding(groups: Mapping[str, Group]) -> str:
-    means = {m: e.mean for m, group in groups.items() if (e := _mean_over_runs(group, "summer")) is not None}
+    means = {m: e for m, group in groups.items() if (e := _mean_over_runs(group, "summer")) is not None}
     if not means:
         return "Correlation of neurons with the road"
-    order = sorted(means, key=lambda m: -means[m])
-    first, last = order[0], order[-1]
+    first, last = max(means, key=lambda m: means[m].mean), min(means, key=lambda m: means[m].mean)
     return (
         f"In summer the neurons of {palette.model_label(first)} follow the road most closely (mean |r| "
-        f"{means[first]:.2f}), those of {palette.model_label(last)} least ({means[last]:.2f})"
+        f"{means[first].mean:.2f}{driving.within_spread(means, largest=True)}), those of {palette.model_label(last)} "
+        f"least ({means[last].mean:.2f}{driving.within_spread(means, largest=False)})"
     )
 
 

@@ -78,7 +78,7 @@ def render(runs: Sequence[FinishedRun]) -> Rendered:
     }
     claim = Claim.against_all(
         "The output of LRC-S E1 oscillates less than those of LTC and STC.",
-        {other: _compare(groups, other) for other in ("LTC H6", "STC E1")},
+        {other: _compare(groups, other) for other in driving.LTC_AND_STC},
     )
     claims = [claim, _instability_claim(runs)]
     if not groups:
@@ -87,7 +87,7 @@ def render(runs: Sequence[FinishedRun]) -> Rendered:
         tables=[_table(groups)],
         pictures=[_picture(groups)],
         claims=claims,
-        differences=(*driving.DIFFERENCES, driving.SHARED_HEAD, CONVERGED_ONLY),
+        differences=(*driving.shared_head_differences(groups), CONVERGED_ONLY),
     )
 
 
@@ -137,10 +137,10 @@ def _table(groups: Mapping[str, Group]) -> Table:
         )
         for name, group in groups.items()
     ]
-    first = next(iter(groups.values()))
-    rows.append(
-        ("the expert", _mean(first, "driver_variation"), 1.0, _mean(first, "driver_slope"), 1.0, 1.0, None, None)
-    )
+    # All networks and seeds see the same drive of the expert, so that there is one value and no spread.
+    expert = next(run.analyses[NAME] for group in groups.values() for run in group.runs if NAME in run.analyses)
+    variation, slope = (Estimate(expert[f"driver_{name}"], digits=2) for name in ("variation", "slope"))
+    rows.append(("the expert", variation, 1.0, slope, 1.0, 1.0, None, None))
     return Table(
         "oscillation",
         "Oscillation of the output over one drive",
@@ -225,9 +225,10 @@ def _picture(groups: Mapping[str, Group]) -> Picture:
 
 
 def _finding(groups: Mapping[str, Group]) -> str:
-    ratios = {name: e.mean for name, group in groups.items() if (e := _mean(group, "variation", relative=True))}
-    least, most = min(ratios, key=lambda n: ratios[n]), max(ratios, key=lambda n: ratios[n])
+    ratios = {name: e for name, group in groups.items() if (e := _mean(group, "variation", relative=True))}
+    least, most = min(ratios, key=lambda n: ratios[n].mean), max(ratios, key=lambda n: ratios[n].mean)
     return (
-        f"{least} oscillates least ({ratios[least]:.3g} times the expert), {most} most ({ratios[most]:.3g} times the "
-        "expert)"
+        f"{least} oscillates least ({ratios[least].mean:.3g} times the expert"
+        f"{driving.within_spread(ratios, largest=False, by_ratio=True)}), {most} most ({ratios[most].mean:.3g} times "
+        f"the expert{driving.within_spread(ratios, largest=True, by_ratio=True)})"
     )

@@ -12,7 +12,7 @@ from lrcnet_paper.results.estimate import Estimate
 from lrcnet_paper.results.finished_run import FinishedRun
 from lrcnet_paper.results.groups import Group, group_runs
 from lrcnet_paper.results.interval import FEWEST_SEEDS
-from lrcnet_paper.results.verdict import Conditions
+from lrcnet_paper.results.verdict import Conditions, judge_comparison
 from lrcnet_paper.tasks.driving import LENGTH
 from lrcnet_paper.training.change import Change
 from lrcnet_paper.training.result import Result
@@ -45,6 +45,8 @@ EFFICIENCY: Mapping[str, Model] = {
 
 FURTHER = tuple(model for model in EFFICIENCY.values() if model not in POLICIES)
 """The networks of the efficiency table that are not among the paper's policies."""
+LTC_AND_STC = tuple(name for name, model in EFFICIENCY.items() if model in FURTHER)
+"""The rivals in every claim that an LRC is ahead of LTC and STC."""
 
 # Colour, dashes and marker of each network; STC has one colour and differs by dashes and marker between its solvers.
 LINES = {
@@ -216,6 +218,26 @@ def too_few_seeds(groups: Mapping[Any, Group]) -> str:
     return "" if seeds >= FEWEST_SEEDS else f"; {seeds} {'seed' if seeds == 1 else 'seeds'}, no verdict"
 
 
+def within_spread(numbers: Mapping[Any, Estimate], *, largest: bool, by_ratio: bool = False) -> str:
+    """Return the words after the first model of a headline that is not ahead of the second by the rule of verdicts.
+
+    Args:
+        numbers: model -> its number, by which the headline names the first.
+        largest: whether the first has the largest number, or else the smallest.
+        by_ratio: compare logarithms, as the claims on these numbers do.
+
+    >>> from lrcnet_paper.results.estimate import mean_over_seeds
+    >>> close = {"LSTM": mean_over_seeds({0: 1.0, 1: 2.0}), "GRU": mean_over_seeds({0: 1.1, 1: 1.8})}
+    >>> within_spread(close, largest=True)
+    ', within the spread over seeds'
+    """
+    ranked = sorted(numbers.values(), key=lambda number: number.mean, reverse=largest)
+    if len(ranked) < 2:
+        return ""
+    verdict = judge_comparison(None, (ranked[0], ranked[1]), larger_is_better=largest, by_ratio=by_ratio)
+    return ", within the spread over seeds" if verdict.word == "no difference seen" else ""
+
+
 def describe(groups: Mapping[Any, Group]) -> str:
     """Describe the training of runs that share their settings in a sentence."""
     paper = "100 epochs, batches of 32 sequences of 32 frames, AdamW with cosine decay from 5e-4"
@@ -236,11 +258,22 @@ DIFFERENCES = (
     "models are compared by ratios.",
     f"Gradients are clipped to a norm of {CLIP:g}, which the paper does not mention.",
 )
-"""The differences of all networks that are trained on the features of a shared head."""
 SHARED_HEAD = (
     "The convolutional head is trained once per seed with a linear read-out of single frames, then fixed; all models "
     "learn from its features, standardised over the training frames."
 )
+
+
+def shared_head_differences(groups: Mapping[Any, Group]) -> tuple[str, ...]:
+    """List the differences of networks that are trained on the features of a shared head."""
+    return (*DIFFERENCES, SHARED_HEAD, *shared_head_training(groups))
+
+
+def shared_head_training(groups: Mapping[Any, Group]) -> tuple[str, ...]:
+    """Describe the length of training on a shared head in one sentence; () without runs."""
+    return tuple(_describe_training(group, "networks on a shared head") for group in [*groups.values()][:1])
+
+
 LOSSES = (
     "Both losses are mean squared errors of curvature in units of 1/100 m, another scale than the paper's, so that "
     "models are compared by ratios. The paper does not give the weights of its weighted loss; ours are the expert's "
@@ -251,8 +284,8 @@ LOSSES = (
 def end_to_end_differences(groups: Mapping[Any, Group]) -> tuple[str, ...]:
     """List the differences of policies that are trained end to end, with the numbers of their own runs.
 
-    No sentence is one of `DIFFERENCES`: a page states each sentence once and then refers to its section, and the other
-    differences of a shared head's section are none of these policies'.
+    No sentence is one of `shared_head_differences`: a page states each sentence once and then refers to its section,
+    and the other differences of a shared head's section are none of these policies'.
     """
     world = (
         "The paper's recordings of human drivers are not public: the policies learn from an expert in a synthetic "
@@ -264,15 +297,7 @@ def end_to_end_differences(groups: Mapping[Any, Group]) -> tuple[str, ...]:
 
 def _training_differences(group: Group) -> list[str]:
     spec, recipe = group.spec, tasks.find(TASK, group.variant).recipe
-    batch, piece = spec.batch_size or recipe.batch_size, spec.piece or LENGTH
-    differences = []
-    if (group.epochs, batch, piece) != (recipe.epochs, recipe.batch_size, LENGTH):
-        updates = group.runs[0].result.updates
-        length = f"{group.epochs} epochs" if updates is None else f"{updates:,} updates in {group.epochs} epochs"
-        differences.append(
-            f"The policies are trained for {length}, with batches of {batch} sequences of {piece} frames; the paper "
-            f"trains for {recipe.epochs} epochs, with batches of {recipe.batch_size} sequences of {LENGTH} frames."
-        )
+    differences = [_describe_training(group, "policies")]
     if spec.rate != recipe.learning_rate:
         differences.append(f"The learning rate decays from {spec.rate:g}, the paper's from {recipe.learning_rate:g}.")
     if spec.options == IN_BFLOAT16:
@@ -282,3 +307,17 @@ def _training_differences(group: Group) -> list[str]:
             f"The gradients of a policy are clipped to a norm of {spec.clip:g}; the paper mentions no limit."
         )
     return differences
+
+
+def _describe_training(group: Group, trained: str) -> str:
+    """Set the updates, epochs and batches of a group beside the paper's, whose number of updates is not known."""
+    spec, recipe = group.spec, tasks.find(TASK, group.variant).recipe
+    batch, piece = spec.batch_size or recipe.batch_size, spec.piece or LENGTH
+    # A run that diverged has fewer updates than the others.
+    updates = max((run.result.updates or 0 for run in group.runs), default=0)
+    length = f"{updates:,} updates in {group.epochs} epochs" if updates else f"{group.epochs} epochs"
+    return (
+        f"The {trained} are trained for {length}, with batches of {batch} sequences of {piece} frames; the paper "
+        f"trains for {recipe.epochs} epochs, with batches of {recipe.batch_size} sequences of {LENGTH} frames, and "
+        "does not give its number of updates."
+    )

@@ -77,6 +77,9 @@ def _marks() -> list[Any]:
 
 
 def _finding(rows: Mapping[str, EfficiencyDots]) -> str:
-    means = {name: dots.features.mean for name, dots in rows.items() if dots.features is not None}
-    least, most = min(means, key=lambda name: means[name]), max(means, key=lambda name: means[name])
-    return f"{least} reacts most gently to its features, {most} most strongly"
+    constants = {name: dots.features for name, dots in rows.items() if dots.features is not None}
+    least, most = (end(constants, key=lambda name: constants[name].mean) for end in (min, max))
+    return (
+        f"{least} reacts most gently to its features{driving.within_spread(constants, largest=False, by_ratio=True)}; "
+        f"{most} reacts most strongly{driving.within_spread(constants, largest=True, by_ratio=True)}"
+    )

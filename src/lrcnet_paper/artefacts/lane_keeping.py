@@ -180,11 +180,14 @@ def _picture(groups: Mapping[Model, Group]) -> Picture:
 def _finding(groups: Mapping[Model, Group]) -> str:
     if note := driving.incomplete(groups):
         return note
-    losses = {m: e.mean for m, group in groups.items() if (e := group.metric(METRICS["weighted"])) is not None}
+    losses = {m: e for m, group in groups.items() if (e := group.metric(METRICS["weighted"])) is not None}
     paper = {m: CLAIMED["weighted"][m.name].mean for m in groups}
-    best, claimed = min(losses, key=lambda m: losses[m]), min(paper, key=lambda m: paper[m])
+    best, claimed = min(losses, key=lambda m: losses[m].mean), min(paper, key=lambda m: paper[m])
     same = "as in the paper" if best == claimed else f"in the paper {driving.label(claimed)} does"
-    return f"{driving.label(best)} has the smallest weighted validation loss ({same}){driving.too_few_seeds(groups)}"
+    return (
+        f"{driving.label(best)} has the smallest weighted validation loss"
+        f"{driving.within_spread(losses, largest=False, by_ratio=True)} ({same}){driving.too_few_seeds(groups)}"
+    )
 
 
 ARTEFACT = Artefact(title=TITLE, claimed=CLAIMED, runs=runs, render=render, says=SAYS)

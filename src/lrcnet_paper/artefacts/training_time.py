@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,6 @@ from lrcnet.pages.content import Cell, Table
 from lrcnet_paper.artefacts import driving_runs as driving
 from lrcnet_paper.artefacts.artefact import Artefact, Rendered
 from lrcnet_paper.artefacts.driving_runs import Model
-from lrcnet_paper.artefacts.sentences import join_words
 from lrcnet_paper.results.groups import Group
 from lrcnet_paper.training.budgets import check_budget
 
@@ -39,9 +37,8 @@ def runs(budget: str, seeds: int | None = None) -> list[RunSpec]:
 
 
 def render(runs: Sequence[FinishedRun]) -> Rendered:
-    """Tabulate the seconds per epoch, also as multiples of the LSTM's."""
+    """Tabulate the seconds per epoch beside the paper's minutes."""
     groups = driving.find_groups(runs, MODELS, wanted=driving.wants_shared_head)
-    lstm = groups.get(Model("lstm"))
     rows: list[tuple[Cell, ...]] = []
     for model in MODELS:
         group = groups.get(model)
@@ -50,8 +47,7 @@ def render(runs: Sequence[FinishedRun]) -> Rendered:
                 driving.label(model),
                 CLAIMED[model.name],
                 None if group is None else group.seconds_per_epoch(),
-                f"{CLAIMED[model.name] / CLAIMED['lstm']:.2f}",
-                None if group is None or lstm is None else f"{_ratio(group, lstm):.2f}",
+                None if group is None else _describe_range(group),
                 None if group is None else len(group.runs),
             )
         )
@@ -60,36 +56,24 @@ def render(runs: Sequence[FinishedRun]) -> Rendered:
             Table(
                 "training-time",
                 "Training time per epoch",
-                ("model", "paper (min)", "ours (s)", "paper, × LSTM", "ours, × LSTM", "seeds"),
+                ("model", "paper (min)", "ours (s), median over seeds", "ours (s), range over seeds", "seeds"),
                 rows,
-                "Our time is the median epoch of each run, averaged over seeds, of the recurrent part alone: all "
-                "models read the features of a shared head. The paper's times include the head, which is the same for "
-                f"all models. {_compare_ratios(groups)}The command “lrcnet bench driving” times whole policies side by "
-                "side in one process.",
+                "Our time is the median over seeds of each run's median epoch, of the recurrent part alone: all models "
+                "read the features of a shared head. The paper's times include the head, which is the same for all "
+                "models. Our runs shared the machine with other runs, so that the times are indications only and no "
+                "ratio between models is given. On a quiet machine, the command “lrcnet bench driving” times a "
+                "training step of LSTM, LRCU and LTC policies side by side; docs/performance.md has times of the "
+                "kernels.",
             )
         ],
         skipped=[] if groups else ["times per epoch: no network has been trained on a shared head"],
+        differences=driving.shared_head_differences(groups),
     )
 
 
-def _compare_ratios(groups: Mapping[Model, Group]) -> str:
-    """Name the models whose time relative to the LSTM's is further from 1 than in the paper, and those closer to it."""
-    lstm = groups.get(Model("lstm"))
-    if lstm is None:
-        return ""
-    further: list[str] = []
-    closer: list[str] = []
-    for model, group in groups.items():
-        if model.name != "lstm":
-            ours, paper = (abs(math.log(r)) for r in (_ratio(group, lstm), CLAIMED[model.name] / CLAIMED["lstm"]))
-            (further if ours > paper else closer).append(driving.label(model))
-    sides = {"further from 1": further, "closer to 1": closer}
-    parts = [f"{side} than the paper's for {join_words(names)}" for side, names in sides.items() if names]
-    return f"Our ratios to the LSTM's time are {', and '.join(parts)}. " if parts else ""
-
-
-def _ratio(group: Group, lstm: Group) -> float:
-    return group.seconds_per_epoch() / lstm.seconds_per_epoch()
+def _describe_range(group: Group) -> str:
+    seconds = [run.result.seconds_per_epoch for run in group.runs]
+    return f"{min(seconds):.3g} to {max(seconds):.3g}"
 
 
 ARTEFACT = Artefact(title=TITLE, claimed=CLAIMED, runs=runs, render=render)

@@ -9,12 +9,21 @@ from html import escape
 
 from lrcnet.pages.content import Cell, RichCell, Table
 from lrcnet_paper.artefacts.artefact import Claim
+from lrcnet_paper.artefacts.sentences import join_words
 from lrcnet_paper.report.assemble import ArtefactSection, current_runs
 from lrcnet_paper.results.finished_run import FinishedRun
 from lrcnet_paper.results.verdict import COMPUTED, OPPOSITE, WORDS, Word, summarise
 from lrcnet_paper.tasks import PAPER_TASKS
 
 UNTESTED: Word = "not measurable here"
+PREDICATES: dict[Word, tuple[str, str]] = {
+    "agrees": ("agrees", "agree"),
+    "agrees, weaker": ("agrees with a smaller margin", "agree with a smaller margin"),
+    "no difference seen": ("shows no difference", "show no difference"),
+    "contradicts": ("is contradicted", "are contradicted"),
+    "not measurable here": ("is not measurable here", "are not measurable here"),
+}
+"""Each verdict as the end of a sentence about one claim, and about several."""
 
 
 def verdict_counts(sections: Sequence[ArtefactSection]) -> dict[Word, int]:
@@ -24,7 +33,7 @@ def verdict_counts(sections: Sequence[ArtefactSection]) -> dict[Word, int]:
 
 
 def opening(sections: Sequence[ArtefactSection], runs: Sequence[FinishedRun]) -> list[str]:
-    """Write five sentences: what was compared, what holds, what does not show, what is contradicted, what is untested.
+    """Write five points: what was compared, what holds, what is undecided, what is contradicted, what is untested.
 
     Each but the first quotes the paper's statements on the tables and figures with that verdict as a whole.
     """
@@ -33,14 +42,15 @@ def opening(sections: Sequence[ArtefactSection], runs: Sequence[FinishedRun]) ->
     weaker = f", {counts['agrees, weaker']} more with a smaller margin" if counts["agrees, weaker"] else ""
     return [
         f"This page sets {total} claims of the paper, from {tables} of its tables and figures, beside {_runs(runs)}.",
-        f"{_count(counts['agrees'], 'claim agrees', 'claims agree')}{_computed(sections)}{weaker}"
-        f"{_quote('what holds', sections, ('agrees',))}{_quote('what holds in part', sections, ('agrees, weaker',))}.",
-        f"For {counts['no difference seen']} we see no difference"
-        f"{_quote('what does not show', sections, ('no difference seen',))}.",
-        f"{_count(counts['contradicts'], 'is contradicted', 'are contradicted')}"
-        f"{_quote('what does not hold', sections, ('contradicts',))}.",
-        f"{_count(counts[UNTESTED], 'is', 'are')} not measurable here{_reasons(sections)}"
-        f"{_quote('what is open', sections, (UNTESTED,))}."
+        f"{_count(counts['agrees'], 'claim agrees', 'claims agree')}{_computed(sections)}{weaker}."
+        f"{_quote('These statements hold', sections, ('agrees',))}"
+        f"{_quote('These hold in part', sections, ('agrees, weaker',))}",
+        f"{_count(counts['no difference seen'], 'shows', 'show')} no difference beyond the spread."
+        f"{_quote('These statements are undecided', sections, ('no difference seen',))}",
+        f"{_count(counts['contradicts'], 'is contradicted', 'are contradicted')}{_contradictable(sections)}."
+        f"{_quote('These statements do not hold', sections, ('contradicts',))}",
+        f"{_count(counts[UNTESTED], 'is', 'are')} not measurable here{_reasons(sections)}."
+        f"{_quote('Open is', sections, (UNTESTED,))}"
         if counts[UNTESTED]
         else "All could be measured here.",
     ]
@@ -58,6 +68,17 @@ def _computed(sections: Sequence[ArtefactSection]) -> str:
     agreeing = [c for section in sections for c in section.rendered.claims if c.verdict.word == "agrees"]
     facts = sum(claim.verdict.certainty.startswith(COMPUTED) for claim in agreeing)
     return f", {facts} of them about formulas alone" if facts else ""
+
+
+def _contradictable(sections: Sequence[ArtefactSection]) -> str:
+    """Say how many claims our runs could have contradicted; "" if all."""
+    claims = [claim for section in sections for claim in section.rendered.claims]
+    possible = sum(claim.verdict.may_contradict for claim in claims)
+    if possible == len(claims):
+        return ""
+    return (
+        f"; our runs could contradict only {possible}, because the data or the length of training of the others differ"
+    )
 
 
 def verdict_word(section: ArtefactSection) -> str:
@@ -139,18 +160,22 @@ def interpretation(section: ArtefactSection) -> str:
     if not claims:
         return ""
     by_word = {word: [claim for claim in claims if claim.verdict.word == word] for word in WORDS}
-    parts = [f"{word} {len(members)}" for word, members in by_word.items() if members]
-    sentences = [f"The paper says: {section.says} Of {_count(len(claims), 'claim', 'claims')}: {', '.join(parts)}."]
+    parts = [_count(len(members), *PREDICATES[word]) for word, members in by_word.items() if members]
+    of_all = f"Of {len(claims)} claims, {join_words(parts)}" if len(claims) > 1 else f"Of its claims, {parts[0]}"
+    sentences = [f"The paper says: {section.says} {of_all}."]
     agreeing = by_word["agrees"] + by_word["agrees, weaker"]
     if agreeing:
-        sentences.append(f"It holds here, for instance: {_describe(agreeing[0])}.")
-    against = by_word["contradicts"] or by_word["no difference seen"]
-    if against:
-        sentences.append(f"It does not show here: {_describe(against[0])}.")
+        sentences.append(f"An example of what holds: {_describe(agreeing[0])}.")
+    if by_word["contradicts"]:
+        sentences.append(f"An example of what does not hold: {_describe(by_word['contradicts'][0])}.")
+    elif by_word["no difference seen"]:
+        sentences.append(f"An example of what is undecided: {_describe(by_word['no difference seen'][0])}.")
     opposite = [claim for claim in by_word[UNTESTED] if _is_opposite(claim)]
     if opposite:
-        sentences.append(f"It came out the other way here, which contradicts nothing: {_describe(opposite[0])}.")
-    elif not agreeing and not against:
+        sentences.append(
+            f"An example of the opposite order, in runs that cannot contradict the paper: {_describe(opposite[0])}."
+        )
+    elif len(by_word[UNTESTED]) == len(claims):
         sentences.append(f"Nothing can be said yet{_reasons([section])}.")
     warned = sum(bool(claim.verdict.warnings) for claim in claims)
     if warned:
@@ -169,7 +194,7 @@ def _describe(claim: Claim) -> str:
 def _quote(heading: str, sections: Sequence[ArtefactSection], words: Sequence[str]) -> str:
     """Quote the statements of the tables and figures that have one of these verdicts as a whole; "" if none has."""
     statements = [section.says.rstrip(".") for section in sections if verdict_word(section) in words]
-    return f"; {heading}: " + "; ".join(map(_continue_sentence, statements)) if statements else ""
+    return f" {heading}: {'; '.join(map(_continue_sentence, statements))}." if statements else ""
 
 
 def _continue_sentence(text: str) -> str:

@@ -36,27 +36,29 @@ RULES: tuple[str, ...] = (
     "no claims.",
     "A claim that A is ahead of several rivals is judged against each of them and has the least favourable of these "
     "verdicts, in the order contradicts, not measurable here, no difference seen, agrees but weaker, agrees. Its "
-    "numbers are those of the rival that decides, who is named; the intervals are those of all.",
+    "numbers are those of the rival that decides, which is named; the intervals are those of all.",
     "The verdict comes from the paired differences of A and B over seeds, with their 95 % interval by Student's t. "
     "Errors, losses and constants spread over orders of magnitude: they are compared by the logarithm of their ratio, "
     "and the interval is given as factors, above 1 on the paper's side; differences are above 0 there. Shares, such as "
     "that of drives that crash, are uncertain by counting too: their interval is at least as wide as the binomial one.",
     "Agrees: the whole interval is on the paper's side of 0. Agrees, weaker: so it is, but our mean is below half of "
     "the paper's margin.",
-    "No difference seen: the interval contains 0.",
+    "No difference seen: the interval contains 0. That leaves the order undecided and does not show that A and B are "
+    "equal: over 3 seeds an interval is wide. Intervals are not corrected for the number of claims.",
     "Contradicts: the whole interval is on the other side, on the paper's data or a declared equivalent, after at "
     "least the paper's number of updates, over at least 3 seeds.",
     "Not measurable here: nothing was measured, or by one seed, by smoke runs, with different lengths for A and B, or "
     "on networks that did not converge; or the order is opposite but a condition of a contradiction is missing, which "
     "is then named.",
-    "A run of A that diverged rules out agreement. A baseline that is worse than the paper's by more than both "
-    "standard deviations, although it was trained as long, is a warning beside the claim: our comparison may be too "
-    "easy.",
+    "A run of A that diverged rules out agreement. A baseline that is worse than the paper's by more than the sum of "
+    "both standard deviations, although it was trained as long, is a warning beside the claim: our comparison may be "
+    "too easy. Agreement needs none of the conditions of a contradiction; they are named beside it instead.",
     "A table or figure is contradicted if one of its claims is, and not measurable if fewer than half of them are. It "
     "agrees if all measurable claims do, weaker if at least half of them do, and shows no difference otherwise.",
     "A statement about single networks, such as a certificate or a failure, agrees if it holds in all of them (or in "
-    "as few as the paper says), over at least 2 seeds. It shows no difference if it holds in some of them; that it "
-    "holds in none counts as the opposite order. One exception to a theorem does, and on any data.",
+    "one of them, where the paper says that it happens in some), over at least 2 seeds. It shows no difference if it "
+    "holds in fewer; if it holds in none, this counts as the opposite order. For a theorem a single exception counts "
+    "as the opposite order, on any data.",
     "A fact that needs no training, such as the range of a formula, agrees or contradicts by itself.",
 )
 """The rule in words, as reports print it."""
@@ -73,6 +75,7 @@ class Verdict(RichCell):
         certainty: number of seeds and interval of the differences; "" without one.
         lead: mean of the differences or of the logarithms of ratios, positive on the paper's side; None without one.
         others: in a claim about several rivals, what is different for those that do not decide.
+        may_contradict: whether our runs meet the conditions of a contradiction.
 
     Example:
         >>> str(Verdict("agrees", ("on coarse data",)))
@@ -85,6 +88,7 @@ class Verdict(RichCell):
     certainty: str = ""
     lead: float | None = None
     others: tuple[str, ...] = ()
+    may_contradict: bool = field(default=False, compare=False)
 
     column_class = "verdicts"
 
@@ -190,7 +194,8 @@ def judge_comparison(
         return Verdict("not measurable here", (*notes, *([reason] if reason else [])), warnings)
     word, missing = _judge_interval(interval, margin, under, first.diverged)
     certainty = interval.as_factor() if by_ratio else str(interval)
-    return Verdict(word, (*notes, *missing), warnings, certainty, interval.mean)
+    possible = not under.missing_for_contradiction(interval.seeds)
+    return Verdict(word, (*notes, *missing), warnings, certainty, interval.mean, may_contradict=possible)
 
 
 def _judge_interval(
@@ -244,7 +249,13 @@ def judge_rivals(verdicts: Mapping[str, Verdict]) -> tuple[str, Verdict]:
     others = tuple(f"against {', '.join(names)}: {', '.join(notes)}" for notes, names in _by_value(different) if notes)
     warnings = {warning: None for verdict in verdicts.values() for warning in verdict.warnings}
     return deciding, Verdict(
-        chosen.word, chosen.conditions, tuple(warnings), _join_certainties(verdicts), chosen.lead, others
+        chosen.word,
+        chosen.conditions,
+        tuple(warnings),
+        _join_certainties(verdicts),
+        chosen.lead,
+        others,
+        may_contradict=any(verdict.may_contradict for verdict in verdicts.values()),
     )
 
 
@@ -295,12 +306,15 @@ def judge_count(
     if reason:
         return Verdict("not measurable here", (*under.notes, reason), under.warnings)
     certainty = f"{seeds} seeds; in {holds} of {total} {networks}"
+    needed = Conditions() if proved else under
+    word: Word = "no difference seen"
+    missing: tuple[str, ...] = ()
     if holds >= (total if enough is None else enough):
-        return Verdict("agrees", under.notes, under.warnings, certainty)
-    if holds and not proved:
-        return Verdict("no difference seen", under.notes, under.warnings, certainty)
-    word, missing = _judge_opposite(Conditions() if proved else under, seeds)
-    return Verdict(word, (*under.notes, *missing), under.warnings, certainty)
+        word = "agrees"
+    elif not holds or proved:
+        word, missing = _judge_opposite(needed, seeds)
+    possible = not needed.missing_for_contradiction(seeds)
+    return Verdict(word, (*under.notes, *missing), under.warnings, certainty, may_contradict=possible)
 
 
 COMPUTED = "computed"
@@ -309,7 +323,7 @@ COMPUTED = "computed"
 
 def judge_fact(holds: bool) -> Verdict:
     """Judge a statement that needs no training, such as the range of a formula."""
-    return Verdict("agrees" if holds else "contradicts", (), (), f"{COMPUTED}, no seeds")
+    return Verdict("agrees" if holds else "contradicts", (), (), f"{COMPUTED}, no seeds", may_contradict=True)
 
 
 def summarise(verdicts: Sequence[Verdict]) -> Verdict:

@@ -49,6 +49,7 @@ class _Variant:
     notes: str
 
 
+_OVERLAP_NOTE = "overlapping windows on both sides of the split"
 _COARSE_NOTE = "coordinates cut to 10 cm, no timestamps: dt = 1"
 _GAPS_NOTE = "gaps below 0 count as 0"
 _VARIANTS: dict[str, _Variant] = {
@@ -57,14 +58,14 @@ _VARIANTS: dict[str, _Variant] = {
         "all but the last",
         False,
         {"train": 7769, "test": 1942},
-        "the paper's protocol: 24 of 25 sequences; overlapping windows on both sides of the split",
+        f"the paper's protocol: 24 of 25 sequences; {_OVERLAP_NOTE}",
     ),
     "full-25": _Variant(
         _FULL_NAMES,
         "all",
         False,
         {"train": 8212, "test": 2053},
-        "the paper's split, all 25 sequences; overlapping windows on both sides of the split",
+        f"the paper's split, all 25 sequences; {_OVERLAP_NOTE}",
     ),
     "full-clean": _Variant(
         _FULL_NAMES,
@@ -78,7 +79,7 @@ _VARIANTS: dict[str, _Variant] = {
         "A01-A04",
         False,
         {"train": 1108, "test": 276},
-        "the paper's split on the first 4 of 25 sequences; overlapping windows on both sides of the split",
+        f"the paper's split on the first 4 of 25 sequences; {_OVERLAP_NOTE}",
     ),
     "a01-a04-clean": _Variant(
         _PART_NAMES + _FULL_NAMES,
@@ -92,14 +93,14 @@ _VARIANTS: dict[str, _Variant] = {
         "all but the last",
         False,
         {"train": 7769, "test": 1942},
-        f"the paper's split, 24 of 25 sequences; {_COARSE_NOTE}",
+        f"the paper's split, 24 of 25 sequences; {_OVERLAP_NOTE}; {_COARSE_NOTE}",
     ),
     "coarse-25": _Variant(
         _COARSE_NAMES,
         "all",
         False,
         {"train": 8212, "test": 2053},
-        f"the paper's split, all 25 sequences; {_COARSE_NOTE}",
+        f"the paper's split, all 25 sequences; {_OVERLAP_NOTE}; {_COARSE_NOTE}",
     ),
     "coarse-clean": _Variant(
         _COARSE_NAMES,

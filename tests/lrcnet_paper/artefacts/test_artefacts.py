@@ -11,10 +11,12 @@ from lrcnet_paper import artefacts, tasks
 from lrcnet_paper.artefacts import elastance, setup
 from lrcnet_paper.artefacts.artefact import Rendered
 from lrcnet_paper.artefacts.classification import table as classification
+from lrcnet_paper.artefacts.classification.rates import describe_searches, search_rates
 from lrcnet_paper.artefacts.classification.runs import SOLVER_CHANGES
 from lrcnet_paper.artefacts.neural_ode import table as neural_ode
 from lrcnet_paper.results.finished_run import FinishedRun
 from lrcnet_paper.results.groups import group_runs
+from lrcnet_paper.results.verdict import WORDS
 from lrcnet_paper.training.budgets import BUDGETS
 from lrcnet_paper.training.spec import RunSpec
 from tests.lrcnet_paper.artefacts import synthetic_runs
@@ -234,8 +236,9 @@ def test_curves_of_different_lengths_are_compared_at_equal_epochs_and_times():
     finding = classification._curves_finding(group_runs(runs, "psmnist"), "psmnist", "permuted", "validation")
     # The LSTM has had no epoch after 10 minutes, and two after 40.
     assert re.fullmatch(
-        r"psMNIST, permuted \(one seed\): LSTM \(8\d\.\d %\) leads after 10 epochs of each model, "
-        r"GRU \(\d+\.\d %\) after 10 min of all 3, LRCU-A \(8\d\.\d %\) after 40 min of the 2 trained longest",
+        r"psMNIST, permuted, one seed\. After 10 epochs of each model, LSTM \(8\d\.\d %\) leads\. "
+        r"After 10 min of each model, GRU \(\d+\.\d %\) leads\. "
+        r"After 40 min of each of the 2 models trained longest, LRCU-A \(8\d\.\d %\) leads\.",
         finding,
     )
 
@@ -260,7 +263,8 @@ def test_solvers_and_rates_are_compared_after_equal_numbers_of_epochs():
     early = 100 * accuracies[epochs.index(5)]
     assert early < 100 * long.result.metrics["accuracy"]
     solvers, rates = rows_of(page, "solvers"), rows_of(page, "rates")
-    assert [row["epochs"].split()[0] for row in solvers + rates] == ["5"] * 4
+    assert [row["epochs"].split()[0] for row in solvers] == ["5"] * 2
+    assert [row["epochs, faithful split"].split()[0] for row in rates] == ["5"] * 2
     assert solvers[0]["ours"].mean == rates[0]["accuracy, faithful split"].mean == pytest.approx(early)
     assert solvers[1]["ours"].mean == pytest.approx(100 * short.result.metrics["accuracy"])
 
@@ -295,6 +299,53 @@ def test_a_rate_is_picked_by_validation_loss_of_common_seeds_once_all_were_tried
     lost = synthetic_runs.result("person", "coarse-clean", "gru", learning_rate=1e-2, status="diverged", epochs=3)
     others = [run for run in runs if run.result.variant != "coarse-clean" or run.result.rate != 1e-2]
     assert chosen_rates([*others, FinishedRun(lost)]) == ["0.0001"]
+
+
+def test_each_number_of_a_rate_has_its_own_seeds():
+    rates = {1e-4: 0.6, None: 0.7, 1e-2: 0.8}
+    runs = synthetic_runs.rate_runs("coarse", "gru", rates)
+    # The largest rate was tried with one seed on the clean split.
+    runs = [r for r in runs if (r.result.variant, r.result.rate) != ("coarse-clean", 1e-2) or r.result.seed == 0]
+    content = classification.render(runs)
+    rows = rows_of(content, "rates")
+    assert [row["seeds of the three numbers"] for row in rows] == ["1, 3, 3", "1, 3, 3", "1, 1, 3"]
+    assert [row["validation loss, clean split"].seeds for row in rows] == [1, 1, 1]
+
+
+def test_searches_are_counted_by_model_and_data():
+    few = synthetic_runs.rate_runs("coarse", "gru", {1e-4: 0.6, None: 0.7, 1e-2: 0.8}, seeds=1)
+    many = synthetic_runs.rate_runs("a01-a04", "gru", {1e-4: 0.6, None: 0.7, 1e-2: 0.8})
+    smallest = synthetic_runs.rate_runs("a01-a04", "mgu", {1e-4: 0.8, None: 0.7, 1e-2: 0.6})
+    groups = group_runs([*few, *many, *smallest], "person")
+    assert describe_searches(search_rates(groups)) == (
+        "2 of 3 searches by validation loss (GRU and MGU on a01-a04 and coarse) pick a rate of 0.01, 1 of them by a "
+        "single seed"
+    )
+    assert describe_searches([]) == "No search over the three rates is complete yet"
+
+
+def test_factors_by_length_are_those_of_the_claims_and_have_no_verdict(all_runs):
+    content = neural_ode.render(all_runs)
+    rows = {row["system"]: row for row in rows_of(content, "factors")}
+    for claim in content.claims:
+        row = rows[claim.statement.partition(":")[0]]
+        factor, low, high = re.findall(r"[\d.e+-]+", row["2000 iterations"].replace(" to ", " "))
+        assert claim.verdict.certainty == f"3 seeds; a factor of {factor}, 95 % interval {low} to {high}"
+        assert row["seeds"] == "3"
+    assert not any(word in str(cell) for row in rows.values() for cell in row.values() for word in WORDS)
+
+
+def test_factors_are_listed_for_the_lengths_that_were_reached():
+    runs = [
+        synthetic_runs.ode_run("spiral", model, seed, iterations=1000, budget="quick")
+        for model in ("lrc-s", "neural-ode")
+        for seed in range(2)
+    ]
+    row = next(row for row in rows_of(neural_ode.render(runs), "factors") if row["system"] == "Spiral")
+    assert row["1000 iterations"]
+    assert row["2000 iterations"] is row["4000 iterations"] is None
+    assert row["seeds"] == "2"
+    assert "factors" not in [part.name for part in neural_ode.render(runs[:1]).sensitivities]
 
 
 def test_ode_runs_are_judged_after_two_thousand_iterations(all_runs):

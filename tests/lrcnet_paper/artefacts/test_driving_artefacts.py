@@ -9,6 +9,8 @@ from lrcnet_paper.artefacts import closed_loop, driving_runs
 from lrcnet_paper.artefacts.attention import similarity
 from tests.lrcnet_paper.artefacts.synthetic_runs import rows_of
 
+UNFOLDED = [driving_runs.EFFICIENCY[name] for name in ("LTC H6", "STC H6")]
+
 
 def claims_of(content):
     return {claim.statement: claim for claim in content.claims}
@@ -19,7 +21,7 @@ def test_the_theorems_are_measured_on_trained_networks(rendered):
     assert list(rows) == ["STC E1", "LRC-A of the STC", "LRC-S of the STC", "LRC-A E1", "LRC-S E1"]
     for row in rows.values():
         assert row["validation loss: measured"].mean <= row["bound on the validation loss"].mean
-        assert row["Lipschitz constant: measured"].mean <= row["Lipschitz constant: bound"].mean
+        assert row["Lipschitz constant: measured"].mean <= row["Lipschitz constant: bound over its own box"].mean
     claim = claims_of(rendered["theorems"])["Theorem 1: LRC-S of the STC has a smaller Lipschitz bound."]
     assert claim.ours.startswith("smaller in 3 of 3 networks, by 2")
     assert claim.verdict.word == "agrees"
@@ -44,14 +46,15 @@ def test_a_loss_above_the_bound_would_contradict_theorem_2(all_runs):
 
 def test_oscillation_is_relative_to_the_expert_and_judged_for_converged_networks_only(all_runs, rendered):
     statement = "The output of LRC-S E1 oscillates less than those of LTC and STC."
-    # The LTC has the measurements of the LRC here, so that the claim fails by the LTC alone; then it oscillates more.
+    # LTC H6 and STC H6 have the measurements of the LRC here, so that the claim fails by them alone; in `rougher` they
+    # oscillate more.
     claim = claims_of(rendered["dynamics"])[statement]
     assert claim.verdict.word == "no difference seen"
     assert claim.verdict.others == ("against STC E1: agrees",)
     assert claim.ours.endswith("(LTC H6)")
     rougher = []
     for run in all_runs:
-        if run.result.model == "ltc" and "dynamics" in run.analyses:
+        if (run.result.model, run.result.spec.solver) in UNFOLDED and "dynamics" in run.analyses:
             measured = {**run.analyses["dynamics"], "variation": 2 * run.analyses["dynamics"]["variation"]}
             run = replace(run, analyses={**run.analyses, "dynamics": measured})
         rougher.append(run)

@@ -19,6 +19,7 @@ from lrcnet_paper.artefacts.irregular.runs import (
     plan_search,
 )
 from lrcnet_paper.artefacts.irregular.scarce import scarce_rows, share_table
+from lrcnet_paper.artefacts.irregular.table import REPEATED
 from lrcnet_paper.models import build, parameter_count
 from lrcnet_paper.models.padded import PADDED
 from lrcnet_paper.report.assemble import current_runs
@@ -61,8 +62,16 @@ def test_a_rate_is_picked_by_the_first_tenth_once_all_were_tried():
     runs = [search_run(1e-3, [0.7, 0.6], 4), search_run(3e-3, [0.7, 0.5], 4), search_run(1e-2, [0.9] * 5 + [0.1], 40)]
     assert rates.pick_rates(runs) == {("xor", "cfc"): 3e-3}
     assert rates.pick_rates(runs[:2]) == {}
-    assert [rates.is_search(run) for run in runs] == [True, True, False]
-    assert not rates.is_search(FinishedRun(replace(runs[0].result, spec=runs[0].result.spec.with_(epochs=None))))
+
+
+def test_a_run_is_of_the_search_if_it_is_short_or_its_rate_was_not_picked(monkeypatch):
+    monkeypatch.setattr(rates, "PICKED", {("xor", "cfc"): 3e-3})
+    assert rates.is_search(search_run(3e-3, [0.7], 4))
+    assert not rates.is_search(search_run(3e-3, [0.7], 40))
+    assert not rates.is_search(search_run(3e-3, [0.7], None))
+    assert rates.is_search(search_run(1e-2, [0.7], 40))
+    monkeypatch.setattr(rates, "PICKED", {})
+    assert not rates.is_search(search_run(1e-2, [0.7], 40))
 
 
 def test_a_run_that_diverges_in_its_first_epochs_stays_in_its_table():
@@ -109,7 +118,10 @@ def test_further_models_come_last_and_the_note_says_which_folds_were_run():
     ours = [row for row in rows_of(content, "physionet") if row["source"] == "ours"]
     assert [row["model"].endswith("(further model)") for row in ours] == [False] * len(HEADLINE) + [True] * len(FURTHER)
     note = next(table for table in content.tables if table.name == "physionet").note
-    assert "the seeds are the first 3 of 5 folds" in note
+    assert "each further seed has the next fold, so that the first 3 of 5 folds are used" in note
+    assert "Adam, batches of 128, at most 30 epochs at the paper budget; a run stops after 5 epochs" in note
+    assert "Ours minus published, in points: " in note
+    assert "GRU-D −1.8" in note
     assert "Further models have one seed, are listed last and are not compared." in note
 
 
@@ -125,15 +137,30 @@ def test_the_best_lrc_is_compared_with_the_best_other_model_in_pairs_of_folds():
     """The spread over folds hides a difference that every fold shows."""
     assert sentence({"lrc-s": 0.81, "lrcu-s": 0.70, "torch-gru": 0.80, "ltc": 0.75}) == (
         "On PhysioNet 2012, LRC-S (81.0 ± 1.7) has the best mean of 4 models, and the best other model is GRU (torch) "
-        "(80.0 ± 1.7): the difference is within the spread (3 folds in pairs: +1.0 points, 95 % interval +1.0 to +1.0)."
+        "(80.0 ± 1.7): the LRC leads by 1.0 points (paired over 3 folds: +1.0 points, 95 % interval +1.0 to +1.0)."
     )
+
+
+def test_a_difference_whose_interval_contains_0_is_no_lead():
+    noisy = {"lrc-s": (0.88, 0.79, 0.79), "torch-gru": (0.80, 0.80, 0.80)}
+    runs = [finish(spec, noisy[spec.model][spec.seed]) for spec in planned("physionet", noisy)]
+    text = rows_of(render(runs), "which-model")[1]["in our runs"]
+    assert "LRC-S (82.0 ± 5.2) has the best mean of 2 models" in text
+    assert "the difference is within the spread (paired over 3 folds: +2.0 points" in text
+    assert "leads" not in text
+
+
+def test_lrcs_whose_gap_is_the_step_are_named_where_they_are_behind_every_input():
+    behind = "The LRCs whose gap is the step are behind every model whose gap is an input: LRC-S (70.0 ± 1.7)."
+    assert behind in sentence({"lrc-s": 0.70, "lrcu-s": 0.71, "torch-gru": 0.80, "ltc": 0.75})
+    assert "behind every" not in sentence({"lrc-s": 0.72, "lrcu-s": 0.71, "torch-gru": 0.80, "ltc": 0.75})
 
 
 def test_a_loss_of_the_best_lrc_is_said_plainly():
     text = sentence({"lrc-s": 0.70, "lrcu-s": 0.71, "torch-gru": 0.80, "ltc": 0.75})
     assert "GRU (torch) (80.0 ± 1.7) has the best mean of 4 models" in text
     assert "the best LRC is LRCU-S (71.0 ± 1.7), number 3" in text
-    assert "the LRC loses by 9.0 points, more than the spread (3 folds in pairs: -9.0 points" in text
+    assert "the LRC loses by 9.0 points (paired over 3 folds: -9.0 points" in text
 
 
 def thinned_runs(known, unknown, noise=0.0):
@@ -156,11 +183,11 @@ def test_the_sentence_on_scarce_readings_names_the_models_and_the_reason():
     assert "GRU (torch) (62.0 ± 1.0) has the best mean of 5 models" in text
     assert "the best LRC is LRCU-S (60.0 ± 1.0), number 2: the LRC loses by 2.0 points" in text
     assert "Diagonal LRC gains least from knowing the gaps (+1.0 points), then LRC-S (+10.0), LrcSSM (+16.0)" in text
-    assert "For Diagonal LRC, LRC-S and LrcSSM a gap is the step, which only brings a state further along" in text
-    assert "the step alone does not decide" not in text
+    assert "For Diagonal LRC, LRC-S and LrcSSM a gap is the step. A likely reason" in text
+    assert "not the only reason" not in text
     mixed = scarce_rows(thinned({**known, "lrc-ssm": 0.61}, unknown))[1][1]
     assert "For Diagonal LRC and LRC-S a gap is the step" in mixed
-    assert "For LrcSSM it is the step too, without this disadvantage: the step alone does not decide." in mixed
+    assert "For LrcSSM it is the step too, so this is not the only reason." in mixed
 
 
 def test_no_reason_is_given_where_the_step_gains_as_much_as_the_input():
@@ -219,6 +246,7 @@ def test_the_docs_say_how_many_test_streams_of_xor_occur_in_training():
     count = sum(stream in seen for stream in streams("test"))
     text = (PROJECT / "docs" / "long.md").read_text(encoding="utf-8")
     assert f"Of the 10,000 test streams of `xor`, {count:,} ({count / 100:.1f} %) also occur" in text
+    assert REPEATED.startswith(f"{count / 100:.1f} % of the test streams")
     assert "first three of five folds" in text
 
 

@@ -108,6 +108,11 @@ def test_a_variant_that_changes_gaps_says_so(variant):
     assert ("gaps below 0 count as 0" in find("person", variant).notes) == changes
 
 
+@pytest.mark.parametrize("variant", person.VARIANTS)
+def test_a_variant_whose_windows_overlap_across_the_split_says_so(variant):
+    assert ("overlapping windows" in find("person", variant).notes) != variant.endswith("-clean")
+
+
 def test_coarse_variant_has_no_dt(coarse_file, tmp_path):
     total = len(person.cut_windows(read_coarse(coarse_file())[:-1]))
     samples = with_sizes("coarse", test=int(0.2 * total)).load("test", tmp_path)

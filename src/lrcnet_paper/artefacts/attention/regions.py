@@ -237,9 +237,9 @@ def _draw_regions(groups: Mapping[str, Group], name: str) -> Any:
 def _finding(groups: Mapping[str, Group], name: str) -> str:
     if note := driving.incomplete(groups):
         return note
-    shares = {m: e.mean for m in groups if (e := share(groups, name, m, "summer", "horizon")) is not None}
-    most = max(shares, key=lambda m: shares[m])
+    shares = {m: e for m in groups if (e := share(groups, name, m, "summer", "horizon")) is not None}
+    most = max(shares, key=lambda m: shares[m].mean)
     return (
-        f"In summer {palette.model_label(most)} has the largest share of attention at the horizon, "
-        f"{100 * shares[most]:.0f} %{driving.too_few_seeds(groups)}"
+        f"In summer {palette.model_label(most)} has the largest share of attention at the horizon "
+        f"({100 * shares[most].mean:.0f} %{driving.within_spread(shares, largest=True)}){driving.too_few_seeds(groups)}"
     )

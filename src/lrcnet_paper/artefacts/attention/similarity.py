@@ -268,12 +268,12 @@ def _grid_finding(season: str, measurements: Mapping[str, Any]) -> str:
 def _finding(groups: Mapping[str, Group]) -> str:
     if note := driving.incomplete(groups):
         return note
-    means = {m: e.mean for m, group in groups.items() if (e := mean_similarity(group, "summer")) is not None}
-    first, last = max(means, key=lambda m: means[m]), min(means, key=lambda m: means[m])
+    means = {m: e for m, group in groups.items() if (e := mean_similarity(group, "summer")) is not None}
+    first, last = max(means, key=lambda m: means[m].mean), min(means, key=lambda m: means[m].mean)
     return (
         f"In summer noise changes the attention of {palette.model_label(first)} least (mean similarity "
-        f"{means[first]:.2f}), that of {palette.model_label(last)} most ({means[last]:.2f})"
-        f"{driving.too_few_seeds(groups)}"
+        f"{means[first].mean:.2f}{driving.within_spread(means, largest=True)}), that of {palette.model_label(last)} "
+        f"most ({means[last].mean:.2f}{driving.within_spread(means, largest=False)}){driving.too_few_seeds(groups)}"
     )
 
 

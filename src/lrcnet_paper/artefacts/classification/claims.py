@@ -8,9 +8,11 @@ from typing import Any
 from lrcnet.pages import palette
 from lrcnet_paper import tasks
 from lrcnet_paper.artefacts.artefact import Claim, Comparison
-from lrcnet_paper.artefacts.classification.runs import SAMPLES, TITLES
+from lrcnet_paper.artefacts.classification.runs import LIQUID, SAMPLES, TITLES
+from lrcnet_paper.artefacts.sentences import join_words
 from lrcnet_paper.results.estimate import Estimate, mean_over_seeds
 from lrcnet_paper.results.groups import Group
+from lrcnet_paper.results.interval import paired_interval
 from lrcnet_paper.results.verdict import NOT_MEASURED, Conditions, judge_comparison, judge_count
 
 
@@ -138,6 +140,38 @@ def judge_task(task: str, groups: Sequence[Group]) -> list[Claim]:
         for model in CLAIMED["ahead"][task]
     ]
     return claims + [_divergence_claim(task, model, longest) for t, model in CLAIMED["diverged"] if t == task]
+
+
+def clear_differences(groups: Sequence[Group]) -> list[str]:
+    """Name the gated units from which an LRCU differs by an interval that excludes 0, ahead of or behind them.
+
+    Args:
+        groups: the groups of one variant that follow the recipe. Runs of different lengths are not compared.
+
+    Returns:
+        One sentence, or none without two models that have two seeds in common.
+    """
+    intervals = [
+        (palette.model_label(ours.model), palette.model_label(rival.model), interval)
+        for ours in groups
+        for rival in groups
+        if ours.model in LIQUID and rival.model in GATED and ours.epochs == rival.epochs
+        if (interval := paired_interval(accuracy(ours), accuracy(rival))) is not None
+    ]
+    if not intervals:
+        return []
+    clear = [
+        f"{ours} {'ahead of' if interval.low > 0 else 'behind'} {rival} "
+        f"({interval.mean:+.3g} points, {interval.low:+.3g} to {interval.high:+.3g})"
+        for ours, rival, interval in intervals
+        if interval.low > 0 or interval.high < 0
+    ]
+    listed = f": {join_words(clear)}" if clear else ""
+    compared = f"{len(intervals)} comparison{'s' if len(intervals) > 1 else ''}"
+    return [
+        f"Of {compared} of an LRCU with a gated unit, {len(clear) or 'none'} {'has' if len(clear) < 2 else 'have'} a "
+        f"95 % interval that excludes 0{listed}."
+    ]
 
 
 def _compare(model: str, other: str, claimed: Mapping[str, Estimate], longest: Mapping[str, Group]) -> Comparison:

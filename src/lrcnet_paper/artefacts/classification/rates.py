@@ -9,6 +9,7 @@ from lrcnet.pages import palette
 from lrcnet.pages.content import Cell, Table
 from lrcnet_paper.artefacts.classification.claims import accuracy, accuracy_after, protocol_epochs
 from lrcnet_paper.artefacts.classification.runs import MODELS
+from lrcnet_paper.artefacts.sentences import join_words
 from lrcnet_paper.results.estimate import Estimate, mean_over_seeds
 from lrcnet_paper.results.groups import Group
 from lrcnet_paper.training.change import Change
@@ -106,9 +107,38 @@ def _losses(groups: Mapping[float, Group | None]) -> dict[float, Estimate]:
 
 def _picked(trial: RateTrial) -> str:
     """Mark the picked rate, with a note if a single seed picked it."""
-    if not trial.picked or trial.loss is None:
+    if not trial.picked:
         return ""
-    return "picked" if trial.loss.seeds != 1 else "picked by one seed"
+    return "picked by one seed" if _by_one_seed(trial) else "picked"
+
+
+def _by_one_seed(trial: RateTrial) -> bool:
+    return trial.loss is not None and trial.loss.seeds == 1
+
+
+def _seeds(*numbers: Estimate | None) -> str:
+    """List the number of seeds in each mean, "–" for a missing one.
+
+    >>> _seeds(Estimate(1.2, 0.1, seeds=2), None, Estimate(84.0, 0.3, seeds=3))
+    '2, –, 3'
+    """
+    return ", ".join("–" if number is None else str(number.seeds) for number in numbers)
+
+
+def describe_searches(trials: Sequence[RateTrial]) -> str:
+    """Say how many of the complete searches pick the rate that is picked most often, and how many by one seed."""
+    picks = [trial for trial in trials if trial.picked]
+    if not picks:
+        return "No search over the three rates is complete yet"
+    rates = [trial.rate for trial in picks]
+    most = max(sorted(set(rates)), key=rates.count)
+    models = join_words(list(dict.fromkeys(palette.model_label(trial.model) for trial in picks)))
+    variants = join_words(list(dict.fromkeys(trial.variant for trial in picks)))
+    single = sum(trial.rate == most and _by_one_seed(trial) for trial in picks)
+    return (
+        f"{rates.count(most)} of {len(picks)} searches by validation loss ({models} on {variants}) pick a rate of "
+        f"{most:g}{f', {single} of them by a single seed' if single else ''}"
+    )
 
 
 def rate_table(trials: Sequence[RateTrial]) -> Table:
@@ -127,7 +157,7 @@ def rate_table(trials: Sequence[RateTrial]) -> Table:
                 _picked(trial),
                 accuracy(trial.clean),
                 trial.accuracy,
-                None if group is None else len(group.runs),
+                _seeds(trial.loss, accuracy(trial.clean), trial.accuracy),
                 None if group is None else f"{trial.epochs} of {protocol_epochs(group)}",
             )
         )
@@ -142,13 +172,15 @@ def rate_table(trials: Sequence[RateTrial]) -> Table:
             "search",
             "accuracy, clean split",
             "accuracy, faithful split",
-            "seeds",
-            "epochs",
+            "seeds of the three numbers",
+            "epochs, faithful split",
         ),
         rows,
         "The tables above use the protocol's rate, 0.001. The paper says that it searched these three by validation "
-        "loss. Its split has no validation set, so we search on the clean split (by sequence), which is independent of "
-        "the faithful split's test accuracy. A rate is picked once all three have been tried there; the best rate for "
-        "few clean sequences need not be the best for the faithful split. The faithful split is compared after equal "
-        "numbers of epochs: longer runs are read off their learning curves there.",
+        "loss. Its split has no validation set, so we search on the clean split (by sequence). The search does not "
+        "use the faithful split's test accuracy, but shares its sequences: windows of the clean validation sequences "
+        "are in the faithful test set. The validation loss is the mean over the seeds that all three rates have; with "
+        "fewer rates tried, over the seeds that these have. A rate is picked once all three have been tried; the best "
+        "rate for few clean sequences need not be the best for the faithful split. The faithful split is compared "
+        "after equal numbers of epochs: longer runs are read off their learning curves there.",
     )

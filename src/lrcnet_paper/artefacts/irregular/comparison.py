@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lrcnet_paper.artefacts.beyond import Score, describe, rank
+from lrcnet_paper.artefacts.irregular.gaps import describe_use
 from lrcnet_paper.artefacts.irregular.runs import HEADLINE
+from lrcnet_paper.artefacts.sentences import join_words
 from lrcnet_paper.results.interval import paired_interval
 
 LRCS = ("lrcu-s", "lrc-s", "diagonal-lrc", "lrc-ssm")
@@ -36,20 +38,30 @@ def compare_with_lrcs(scores: Sequence[Score], pairs: str) -> str:
     return f"{best}: {_describe_difference(lrc, other, pairs)}"
 
 
+def describe_steps(scores: Sequence[Score]) -> str:
+    """Name the LRCs whose gap is the step where they are behind every model whose gap is an input; "" elsewhere."""
+    own = rank(one for one in scores if one.spec.model in HEADLINE)
+    steps = [one for one in own if one.spec.model in LRCS and describe_use(one.spec) == "step"]
+    places = [own.index(one) for one in own if describe_use(one.spec) == "input"]
+    if not steps or not places or own.index(steps[0]) < max(places):
+        return ""
+    return (
+        f" The LRCs whose gap is the step are behind every model whose gap is an input: "
+        f"{join_words([describe(one) for one in steps])}."
+    )
+
+
 def _describe_difference(lrc: Score, other: Score, pairs: str) -> str:
     assert lrc.value is not None
     assert other.value is not None
-    difference = lrc.value.mean - other.value.mean
-    if lrc.value.std is None or other.value.std is None:
-        return "one of them has one seed, so no lead is named"
-    text = "the difference is within the spread"
-    if abs(difference) > max(lrc.value.std, other.value.std):
-        text = f"the LRC {'leads' if difference > 0 else 'loses'} by {abs(difference):.1f} points, more than the spread"
     interval = paired_interval(lrc.value, other.value)
     if interval is None:
-        return f"{text} (they have fewer than two {pairs} in common)"
-    open_order = ", which contains 0" if interval.low <= 0 <= interval.high else ""
+        return f"they have fewer than two {pairs} in common, so no lead is named"
+    if interval.low <= 0 <= interval.high:
+        text = "the difference is within the spread"
+    else:
+        text = f"the LRC {'leads' if interval.mean > 0 else 'loses'} by {abs(interval.mean):.1f} points"
     return (
-        f"{text} ({interval.seeds} {pairs} in pairs: {interval.mean:+.1f} points, 95 % interval {interval.low:+.1f} to "
-        f"{interval.high:+.1f}{open_order})"
+        f"{text} (paired over {interval.seeds} {pairs}: {interval.mean:+.1f} points, 95 % interval {interval.low:+.1f} "
+        f"to {interval.high:+.1f})"
     )

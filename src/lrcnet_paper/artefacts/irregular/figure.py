@@ -48,13 +48,15 @@ def describe_gains(curves: ShareScores) -> str:
     if not gains:
         return "No model has been trained with and without gaps."
     shares = sorted(gains)
+    # A mean over models: a single model may gain less.
+    text = f"Knowing the gaps gains at least {GAIN:g} points on average over the models"
     first = next((s for s in shares if all(gains[later] >= GAIN for later in shares if later >= s)), None)
     listed = minus_signs(", ".join(f"{gain:+.1f} points at {share} %" for share, gain in gains.items()))
     if first is None:
         return f"Knowing the gaps gains less than {GAIN:g} points on average over the models ({listed})."
     if first == shares[0]:
-        return f"Knowing the gaps gains at least {GAIN:g} points at every share of dropped readings ({listed})."
-    return f"Knowing the gaps gains at least {GAIN:g} points once {first} % of the readings are dropped ({listed})."
+        return f"{text} at every share of dropped readings ({listed})."
+    return f"{text} once {first} % of the readings are dropped ({listed})."
 
 
 CHANCE = 25

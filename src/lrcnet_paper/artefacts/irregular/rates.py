@@ -27,13 +27,15 @@ LOSS = "validation_loss"
 
 
 def is_search(run: FinishedRun) -> bool:
-    """Tell whether a run is one of the search and not of a table: it is at the paper budget and a tenth as long.
+    """Tell whether a run is one of the search and not of a table.
 
-    The planned length counts: a run of a table that diverges early was planned longer.
+    It is at the paper budget, and a tenth as long or at a rate that was not picked. The planned length counts: a run of
+    a table that diverges early was planned longer.
     """
     spec = run.result.spec
     planned = spec.epochs or tasks.find(spec.task, spec.variant).recipe.epochs
-    return spec.budget == "paper" and planned is not None and planned <= search_epochs(SEARCHED[spec.task])
+    short = planned is not None and planned <= search_epochs(SEARCHED[spec.task])
+    return spec.budget == "paper" and (short or spec.rate != PICKED.get((spec.task, spec.model), spec.rate))
 
 
 def search_losses(runs: Iterable[FinishedRun]) -> dict[tuple[str, str], dict[float, float]]:

@@ -82,9 +82,9 @@ def _lrc_gains(curves: ShareScores, share: int) -> dict[str, float]:
 
 
 def _explain_gains(curves: ShareScores, share: int, gains: Mapping[str, float]) -> str:
-    """Give the reason of docs/time.md where LRCs whose gap is the step gain less than every LRC whose gap is an input.
+    """Give a likely reason where LRCs whose gap is the step gain less than every LRC whose gap is an input.
 
-    Other LRCs whose gap is the step are named too: they show that the step alone does not decide.
+    Other LRCs whose gap is the step are named too, because they do not fit the reason.
     """
     uses = {model: describe_use(curves[model, True][share].spec) for model in gains}
     by_input = [gain for model, gain in gains.items() if uses[model] == "input"]
@@ -93,14 +93,11 @@ def _explain_gains(curves: ShareScores, share: int, gains: Mapping[str, float]) 
     if not behind:
         return ""
     reason = (
-        f" For {_join_labels(behind)} a gap is the step, which only brings a state further along its decay, and an "
-        "oscillation needs more than that (docs/time.md)."
+        f" For {_join_labels(behind)} a gap is the step. A likely reason, which these runs do not prove: a step only "
+        "brings a state further along its decay, and an oscillation needs more than that (docs/time.md)."
     )
     if exceptions := [model for model in steps if model not in behind]:
-        reason += (
-            f" For {_join_labels(exceptions)} it is the step too, without this disadvantage: the step alone does not "
-            "decide."
-        )
+        reason += f" For {_join_labels(exceptions)} it is the step too, so this is not the only reason."
     return reason
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from lrcnet.pages.content import Table
 from lrcnet_paper.artefacts.beyond import Score, describe
-from lrcnet_paper.artefacts.irregular.comparison import compare_with_lrcs
+from lrcnet_paper.artefacts.irregular.comparison import compare_with_lrcs, describe_steps
 from lrcnet_paper.artefacts.irregular.figure import ShareScores
 from lrcnet_paper.artefacts.irregular.runs import BENCHMARKS
 from lrcnet_paper.artefacts.irregular.scarce import scarce_rows
@@ -15,7 +15,7 @@ from lrcnet_paper.artefacts.long_sequences.runs import SETS
 DATA = {
     "xor": "durations decide the label",
     "physionet": "irregular readings with missing values",
-    "event-mnist": "events of a long picture",
+    "event-mnist": "pictures as long sequences of events",
 }
 
 
@@ -31,9 +31,8 @@ def which_model(
         "Which model for which data",
         ("data", "in our runs"),
         rows,
-        "Written from the numbers of the tables below. A lead is named only if it exceeds the larger of the two "
-        "standard deviations over seeds; with one seed no lead is named. The interval is that of the differences of "
-        "runs with equal seeds, by Student's t; one that contains 0 leaves the order open.",
+        "Written from the numbers of the tables below. The interval is that of the differences between runs of equal "
+        "seeds, by Student's t. A lead is named only if the interval excludes 0, and never from one seed.",
     )
 
 
@@ -42,7 +41,7 @@ def _task_sentence(task: str, scores: Sequence[Score]) -> str:
     sentence = compare_with_lrcs(scores, "folds" if len(benchmark.variants) > 1 else "seeds")
     if not sentence:
         return f"{benchmark.title} has no finished runs of both LRCs and other models yet."
-    return f"On {benchmark.title}, {sentence}."
+    return f"On {benchmark.title}, {sentence}.{describe_steps(scores)}"
 
 
 def _long_sentence(by_set: Mapping[str, Sequence[Score]]) -> str:

@@ -89,8 +89,8 @@ def _table(name: str, own: Sequence[Score]) -> Table:
         COLUMNS,
         rows,
         "Mean and standard deviation over the published splits, of the epoch of best validation. GRU, LSTM and LRCU "
-        "have as many parameters as LrcSSM allows them by the width of one layer. The rate is the protocol's for all. "
-        f"'contraction' is LrcSSM whose steps contract by construction (contraction={CONTRACTION:g}).",
+        "are one layer, as wide as it takes to have about as many parameters as LrcSSM. The rate is the protocol's for "
+        f"all. 'contraction' is LrcSSM whose steps contract by construction (contraction={CONTRACTION:g}).",
     )
 
 

@@ -39,7 +39,8 @@ def draw_pictures(groups: Groups) -> tuple[list[Picture], list[str]]:
             Picture(
                 "phase-portraits",
                 f"Phase portraits of the six systems, rolled out from the initial state alone ({provenance}). "
-                "Legends give the solver and the mean absolute error; the paper's errors are means over seeds.",
+                "Legends give the solver and the mean absolute error; the paper's errors are means over seeds. "
+                f"Roll-outs are saved at the end of training only, while claims are judged after {JUDGED} iterations.",
                 "Six panels of y over x. In each, the true orbit as a wide pale line, and on it the orbits of LRC-S "
                 "and of the Neural ODE.",
                 draw_phase_portraits(roll_outs, f"{example}: orbits of LRC-S and the Neural ODE"),
