@@ -265,7 +265,7 @@ def _reduction_at_equal_terms(measurement: Mapping[str, Any], form: str) -> floa
 def _describe_reduction(reductions: Sequence[float]) -> str:
     """Describe shares of the STC's bound by their mean; collected bounds have no digits below 0.001 %."""
     percent = 100 * fmean(reductions)
-    return f"by {'less than 0.001' if percent < 1e-3 else f'{percent:.3g}'} % on average over the STC's box"
+    return f"by {'less than 0.001' if percent < 1e-3 else f'{percent:.3g}'} % on average"
 
 
 def _bound_ratios(groups: Mapping[str, Group]) -> list[float]:

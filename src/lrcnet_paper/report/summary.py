@@ -43,12 +43,12 @@ def opening(sections: Sequence[ArtefactSection], runs: Sequence[FinishedRun]) ->
     return [
         f"This page sets {total} claims of the paper, from {tables} of its tables and figures, beside {_runs(runs)}.",
         f"{_count(counts['agrees'], 'claim agrees', 'claims agree')}{_computed(sections)}{weaker}."
-        f"{_quote('These statements hold', sections, ('agrees',))}"
+        f"{_quote('These hold', sections, ('agrees',))}"
         f"{_quote('These hold in part', sections, ('agrees, weaker',))}",
         f"{_count(counts['no difference seen'], 'shows', 'show')} no difference beyond the spread."
-        f"{_quote('These statements are undecided', sections, ('no difference seen',))}",
+        f"{_quote('Undecided', sections, ('no difference seen',))}",
         f"{_count(counts['contradicts'], 'is contradicted', 'are contradicted')}{_contradictable(sections)}."
-        f"{_quote('These statements do not hold', sections, ('contradicts',))}",
+        f"{_quote('These do not hold', sections, ('contradicts',))}",
         f"{_count(counts[UNTESTED], 'is', 'are')} not measurable here{_reasons(sections)}."
         f"{_quote('Open is', sections, (UNTESTED,))}"
         if counts[UNTESTED]
@@ -76,9 +76,7 @@ def _contradictable(sections: Sequence[ArtefactSection]) -> str:
     possible = sum(claim.verdict.may_contradict for claim in claims)
     if possible == len(claims):
         return ""
-    return (
-        f"; our runs could contradict only {possible}, because the data or the length of training of the others differ"
-    )
+    return f"; our runs could contradict {possible}, as the others differ in data or length of training"
 
 
 def verdict_word(section: ArtefactSection) -> str:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from lrcnet_paper.training.spec import RunSpec
 
 TITLE = "LRCUs on classification benchmarks"
-SAYS = "LRCUs classify sequences more accurately than all three of LSTM, GRU and MGU."
+SAYS = "LRCUs classify sequences more accurately than LSTM, GRU and MGU."
 
 
 def runs(budget: str, seeds: int | None = None) -> list[RunSpec]:
